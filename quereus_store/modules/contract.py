@@ -1,0 +1,342 @@
+"""The module contract: what the engine asks of whatever stores a table.
+
+A :class:`Module` keeps the rows and indexes of its tables.  It is spoken to in
+three ways:
+
+* **planning**: :meth:`Module.plan_access` says how it would serve a set of
+  constraints and an ordering (:class:`AccessRequest` → :class:`AccessPlan`);
+* **running**: a :class:`Table` is a stateless handle, good for one
+  :class:`TableSchema`; every call names the :class:`Transaction` it reads or
+  writes in, so one compiled plan serves all connections;
+* **transactions**: :meth:`Module.begin_read` pins a snapshot,
+  :meth:`Module.begin_write` makes the caller the module's single writer.
+
+Rows are tuples in column order and always travel in batches (lists of about a
+thousand).  A batch handed out must not be changed by anybody afterwards.
+
+Optional abilities are protocols of their own (:class:`PersistentCatalog`);
+presence is asked with ``isinstance``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema, UniqueConstraint
+from quereus_store.sql import nodes
+from quereus_store.types import Collation
+
+Row = tuple[Any, ...]
+Batch = list[Row]
+RowFunction = Callable[[Sequence[Row]], list[Any]]
+
+
+class DdlTransactionality(StrEnum):
+    """What a rollback does to schema changes of a module's tables."""
+
+    TRANSACTIONAL = "transactional"
+    NON_TRANSACTIONAL = "non-transactional"
+    AUTO_COMMIT = "auto-commit"
+
+
+class Comparison(StrEnum):
+    """The constraints that an access path can serve."""
+
+    EQUAL = "="
+    IN = "in"
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnConstraint:
+    """``column op value`` with the collation under which the query compares.
+
+    ``part`` is an expression of an index instead of a column (then ``column`` is
+    None).  ``values`` is the number of values of an IN, 1 otherwise.
+    """
+
+    column: int | None
+    operator: Comparison
+    collation: str = "BINARY"
+    expression: nodes.Expression | None = None
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrder:
+    """One term of an ordering: a column, its direction, where NULLs go, its collation."""
+
+    column: int
+    descending: bool = False
+    nulls_last: bool = False
+    collation: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """What a query wants of one table; ``implied`` lists the partial indexes whose predicate it implies."""
+
+    constraints: tuple[ColumnConstraint, ...]
+    ordering: tuple[ColumnOrder, ...] = ()
+    limit: int | None = None
+    estimated_rows: int | None = None
+    implied: frozenset[str] = frozenset()
+
+
+class AccessKind(StrEnum):
+    """The ways into a table."""
+
+    SCAN = "scan"
+    POINT = "point"
+    POINTS = "points"
+    RANGE = "range"
+    RANGES = "ranges"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPath:
+    """A way into a table: which index and how its key is bounded.
+
+    ``index`` is None for the primary key.  POINT and POINTS pin every part of
+    the primary key, RANGE pins the first ``equal`` parts and may bound the
+    next one; RANGES is RANGE for several prefixes.  ``lower`` and ``upper`` are
+    ``Comparison`` members or None.
+    """
+
+    kind: AccessKind
+    index: str | None = None
+    equal: int = 0
+    lower: Comparison | None = None
+    upper: Comparison | None = None
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPlan:
+    """A module's offer: the path, what each constraint's role in it is, order, cost and rows.
+
+    ``prefix`` holds, per pinned key part, the position of the constraint that
+    pins it; ``lower`` and ``upper`` the positions of the bounding constraints.
+    A constraint in none of these is left to the engine.  ``ordered`` says that
+    the requested ordering is delivered.  Costs count one scanned row as 1.
+    """
+
+    path: AccessPath
+    prefix: tuple[int, ...] = ()
+    lower: int | None = None
+    upper: int | None = None
+    ordered: bool = False
+    at_most_one: bool = False
+    cost: float = 0.0
+    rows: float = 0.0
+
+
+class UniqueViolation(Exception):  # noqa: N818
+    """A write met an existing row; the engine turns it into the user's error.
+
+    ``constraint`` is None for the primary key, ``row`` the refused row,
+    ``existing`` the row in its way.
+    """
+
+    def __init__(self, constraint: UniqueConstraint | None, row: Row, existing: Row | None) -> None:
+        super().__init__("uniqueness violated")
+        self.constraint = constraint
+        self.row = row
+        self.existing = existing
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One existing row that a new row collides with; ``constraint`` is None for the primary key."""
+
+    constraint: UniqueConstraint | None
+    existing: Row
+
+
+class Transaction(Protocol):
+    """A module's side of a transaction; a snapshot until it writes.
+
+    Savepoint tokens are ordered: rolling back to one drops the later ones.
+    ``rollback`` of a reader merely releases its snapshot and may be repeated.
+    """
+
+    writable: bool
+
+    def savepoint(self) -> int: ...
+    def rollback_to(self, token: int) -> None: ...
+    def release(self, token: int) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+
+
+class Table(Protocol):
+    """Stateless access to the rows of one :class:`TableSchema`."""
+
+    schema: TableSchema
+
+    def scan(self, transaction: Any, reverse: bool = False) -> Iterator[Batch]:
+        """All rows in primary-key order."""
+        ...
+
+    def point(self, transaction: Any, key: tuple[Any, ...]) -> Row | None:
+        """The row whose primary key has these values (in key order), or None."""
+        ...
+
+    def points(self, transaction: Any, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
+        """Positional :meth:`point` for many keys at once."""
+        ...
+
+    def range(
+        self, transaction: Any, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
+    ) -> Iterator[Batch]:
+        """Rows of a RANGE path in key order; ``lower``/``upper`` count only if the path bounds that side.
+
+        No value is NULL except in ``prefix`` where IS NULL pinned it.
+        """
+        ...
+
+    def ranges(
+        self, transaction: Any, path: AccessPath, prefixes: Sequence[tuple[Any, ...]]
+    ) -> list[list[Row]]:
+        """For each prefix the rows whose leading key parts equal it (positional)."""
+        ...
+
+    def count(self, transaction: Any) -> int:
+        """Exact number of rows, without a scan."""
+        ...
+
+    def insert(self, transaction: Any, rows: Sequence[Row]) -> None:
+        """Add rows. Raises :class:`UniqueViolation` at the first row in the way of a key or UNIQUE."""
+        ...
+
+    def delete(self, transaction: Any, rows: Sequence[Row]) -> None:
+        """Remove these rows, given as stored."""
+        ...
+
+    def update(self, transaction: Any, old: Sequence[Row], new: Sequence[Row]) -> None:
+        """Replace each old row by its new one, in order, checking uniqueness row by row."""
+        ...
+
+    def conflicts(self, transaction: Any, row: Row, replacing: Row | None = None) -> list[Conflict]:
+        """Existing rows that ``row`` would collide with, primary key first; ``replacing`` is not one of them."""
+        ...
+
+
+class EngineServices(Protocol):
+    """What the engine lends a module, since modules know no SQL."""
+
+    def collation(self, name: str) -> Collation:
+        """A registered collation; raises ERROR when unknown."""
+        ...
+
+    def row_function(self, table: TableSchema, expression: nodes.Expression) -> RowFunction:
+        """Compile an expression over a table's row into a function of a batch."""
+        ...
+
+
+class Module(Protocol):
+    """Where tables live.  ``name`` is what USING names."""
+
+    name: str
+    persistent: bool
+    ddl_transactionality: DdlTransactionality
+
+    def attach(self, services: EngineServices) -> None:
+        """Called once, when the module is registered with a database."""
+        ...
+
+    def begin_read(self) -> Any:
+        """Pin a snapshot of the last committed state."""
+        ...
+
+    def begin_write(self, timeout: float, snapshot: Any | None = None, durable: bool = True) -> Any:
+        """Become the writer, waiting up to ``timeout`` seconds.
+
+        ``snapshot`` is what the same transaction has read from so far; raises
+        BUSY when another writer holds the module, or has committed since that
+        snapshot was taken.
+        """
+        ...
+
+    def table(self, schema: TableSchema) -> Table:
+        """The handle for a table; cheap, and cached by the module."""
+        ...
+
+    def plan_access(self, schema: TableSchema, request: AccessRequest) -> AccessPlan:
+        """The cheapest way to serve a request; :func:`modules.access.plan_access` is the usual one."""
+        ...
+
+    def create_table(self, transaction: Any, schema: TableSchema) -> TableSchema:
+        """Make storage for a table and its indexes; returns the schema with storage ids filled in."""
+        ...
+
+    def drop_table(self, transaction: Any, schema: TableSchema) -> None:
+        """Erase a table's rows and indexes."""
+        ...
+
+    def create_index(self, transaction: Any, schema: TableSchema, index: IndexSchema) -> IndexSchema:
+        """Build an index from the rows the transaction sees; ``schema`` is the table without it.
+
+        Returns it with its storage id. Raises :class:`UniqueViolation`.
+        """
+        ...
+
+    def drop_index(self, transaction: Any, schema: TableSchema, index: IndexSchema) -> None:
+        """Erase an index; ``schema`` still holds it."""
+        ...
+
+    def rewrite_table(
+        self,
+        transaction: Any,
+        old: TableSchema,
+        new: TableSchema,
+        transform: Callable[[Batch], Batch] | None,
+    ) -> TableSchema:
+        """Carry a table over to a new schema (columns, key, indexes), passing its rows through ``transform``.
+
+        Raises :class:`UniqueViolation` when keys collide under the new schema.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogProblem:
+    """A catalog entry that could not be brought back: its text and why."""
+
+    ddl: str
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCatalog:
+    """What a persistent module remembers: a catalog of its objects, and what failed."""
+
+    catalog: Catalog
+    problems: tuple[CatalogProblem, ...] = ()
+
+
+@runtime_checkable
+class PersistentCatalog(Protocol):
+    """A module that keeps the database's catalog with its rows."""
+
+    def catalog_version(self, transaction: Any) -> int:
+        """A number that changes with every committed schema change of any process; cheap."""
+        ...
+
+    def load_catalog(self, transaction: Any) -> LoadedCatalog:
+        """Rebuild the catalog that the transaction's snapshot holds."""
+        ...
+
+    def save_catalog(self, transaction: Any, before: Catalog, after: Catalog) -> None:
+        """Write what differs between two catalogs, inside the transaction."""
+        ...

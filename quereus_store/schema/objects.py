@@ -1,0 +1,324 @@
+"""Schema objects: what a catalog holds, as immutable values.
+
+A :class:`Catalog` is one snapshot of all schemas.  Changing anything makes a new
+catalog that shares all untouched objects with the old one, so a transaction
+works on its own snapshot, rollback drops a reference, and a plan can be cached
+against ``Catalog.version``.
+
+Names are kept as written; lookups use :func:`fold` (lower case).  Expressions
+(defaults, checks, predicates) are kept as syntax trees and bound where they are
+used, so a rename rewrites trees and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from quereus_store.sql import nodes
+from quereus_store.types import LogicalType
+
+Tags = Mapping[str, Any]
+NO_TAGS: Tags = MappingProxyType({})
+
+
+def fold(name: str) -> str:
+    """The form of a name under which it is looked up."""
+    return name.lower()
+
+
+class ConflictAction(StrEnum):
+    """What a violated constraint does (dml-transactions-constraints, section 4)."""
+
+    ABORT = "abort"
+    FAIL = "fail"
+    IGNORE = "ignore"
+    REPLACE = "replace"
+    ROLLBACK = "rollback"
+
+
+class Operation(StrEnum):
+    """The kinds of change that a CHECK can be limited to."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class ReferentialAction(StrEnum):
+    """What a change of a parent key does to its children."""
+
+    RESTRICT = "restrict"
+    NO_ACTION = "no action"
+    CASCADE = "cascade"
+    SET_NULL = "set null"
+    SET_DEFAULT = "set default"
+
+
+class CollationRank(StrEnum):
+    """How strongly a column's collation was asked for (types-and-values, section 10)."""
+
+    DECLARED = "declared"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSchema:
+    """One column of a table.
+
+    ``declared_type`` is the type as written (None when it was not), ``generated``
+    the expression of a generated column; ``stored`` distinguishes its two forms.
+    """
+
+    name: str
+    type: LogicalType
+    declared_type: str | None = None
+    nullable: bool = False
+    collation: str = "BINARY"
+    collation_rank: CollationRank = CollationRank.DEFAULT
+    default: nodes.Expression | None = None
+    generated: nodes.Expression | None = None
+    stored: bool = False
+    not_null_conflict: ConflictAction | None = None
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One column of a key: its position in the row, direction and collation."""
+
+    column: int
+    descending: bool = False
+    collation: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey:
+    """The key that identifies a row; ``declared`` is False for the all-columns key.
+
+    An empty ``parts`` with ``declared`` allows at most one row.
+    """
+
+    parts: tuple[KeyPart, ...]
+    declared: bool = True
+    conflict: ConflictAction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueConstraint:
+    """UNIQUE over columns; ``index`` names the (maybe hidden) index that enforces it.
+
+    ``named`` is False for a generated name; ``from_index`` is True where the
+    constraint stands for a CREATE UNIQUE INDEX.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    index: str
+    named: bool = False
+    from_index: bool = False
+    conflict: ConflictAction | None = None
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConstraint:
+    """CHECK with its operation mask; ``name`` is the generated one when ``named`` is False."""
+
+    name: str
+    expression: nodes.Expression
+    operations: frozenset[Operation] = frozenset({Operation.INSERT, Operation.UPDATE})
+    named: bool = False
+    column: int | None = None
+    conflict: ConflictAction | None = None
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A reference from columns of this table to columns of a parent.
+
+    ``parent_columns`` is None when the declaration lists none: the parent's
+    primary key, resolved whenever the key is used.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    parent_schema: str | None
+    parent_table: str
+    parent_columns: tuple[str, ...] | None
+    on_delete: ReferentialAction = ReferentialAction.RESTRICT
+    on_update: ReferentialAction = ReferentialAction.RESTRICT
+    named: bool = False
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """One part of an index: a column (``column``) or an expression (``expression``).
+
+    ``type`` and ``nullable`` describe the indexed value; ``collation_explicit``
+    says that the index itself names the collation.
+    """
+
+    column: int | None
+    expression: nodes.Expression | None
+    type: LogicalType
+    nullable: bool = True
+    descending: bool = False
+    collation: str = "BINARY"
+    collation_explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSchema:
+    """A secondary index.
+
+    ``hidden`` marks the structure behind a UNIQUE constraint that no CREATE
+    INDEX made; ``storage_id`` is given by the module that built it.
+    """
+
+    name: str
+    parts: tuple[IndexPart, ...]
+    unique: bool = False
+    where: nodes.Expression | None = None
+    hidden: bool = False
+    storage_id: int = 0
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class ContextVariable:
+    """A variable of a table's mutation context (seed: sql-ddl)."""
+
+    name: str
+    type: LogicalType
+    declared_type: str | None
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The body that a maintained table is kept equal to."""
+
+    query: nodes.Query
+    columns: tuple[str, ...] | None = None
+    as_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table: columns, keys, constraints, indexes and the module that stores it.
+
+    ``storage_id`` is the module's own handle of the rows; a rename keeps it, so
+    no row moves.  ``indexes`` includes hidden ones.
+    """
+
+    schema: str
+    name: str
+    columns: tuple[ColumnSchema, ...]
+    primary_key: PrimaryKey
+    unique_constraints: tuple[UniqueConstraint, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    indexes: tuple[IndexSchema, ...] = ()
+    module: str = "memory"
+    module_arguments: Mapping[str, Any] = field(default=NO_TAGS)
+    context: tuple[ContextVariable, ...] = ()
+    derivation: Derivation | None = None
+    storage_id: int = 0
+    tags: Tags = NO_TAGS
+
+    def column_index(self, name: str) -> int | None:
+        """Position of a column by name, any case; None when there is none."""
+        folded = fold(name)
+        for position, column in enumerate(self.columns):
+            if fold(column.name) == folded:
+                return position
+        return None
+
+    def index(self, name: str) -> IndexSchema | None:
+        """The index of that name, any case."""
+        folded = fold(name)
+        return next((index for index in self.indexes if fold(index.name) == folded), None)
+
+    @property
+    def qualified_name(self) -> str:
+        """``schema.table`` as the messages print it."""
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSchema:
+    """A plain view: a name for a query."""
+
+    schema: str
+    name: str
+    query: nodes.Query
+    columns: tuple[str, ...] | None = None
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionSchema:
+    """A condition over whole tables, checked at commit."""
+
+    schema: str
+    name: str
+    expression: nodes.Expression
+    tags: Tags = NO_TAGS
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One named schema; the mappings are keyed by folded names."""
+
+    name: str
+    tables: Mapping[str, TableSchema] = field(default_factory=dict)
+    views: Mapping[str, ViewSchema] = field(default_factory=dict)
+    assertions: Mapping[str, AssertionSchema] = field(default_factory=dict)
+
+    def with_table(self, table: TableSchema) -> Schema:
+        """The schema with this table added or replaced."""
+        return replace(self, tables={**self.tables, fold(table.name): table})
+
+    def without_table(self, name: str) -> Schema:
+        """The schema without that table."""
+        return replace(self, tables={key: t for key, t in self.tables.items() if key != fold(name)})
+
+    def with_view(self, view: ViewSchema) -> Schema:
+        """The schema with this view added or replaced."""
+        return replace(self, views={**self.views, fold(view.name): view})
+
+    def without_view(self, name: str) -> Schema:
+        """The schema without that view."""
+        return replace(self, views={key: v for key, v in self.views.items() if key != fold(name)})
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All schemas at one moment; ``version`` changes with every change."""
+
+    schemas: Mapping[str, Schema]
+    version: int = 0
+
+    def schema(self, name: str) -> Schema | None:
+        """The schema of that name, any case."""
+        return self.schemas.get(fold(name))
+
+    def table(self, schema: str, name: str) -> TableSchema | None:
+        """The table ``schema.name``, any case."""
+        found = self.schemas.get(fold(schema))
+        return found.tables.get(fold(name)) if found else None
+
+    def view(self, schema: str, name: str) -> ViewSchema | None:
+        """The view ``schema.name``, any case."""
+        found = self.schemas.get(fold(schema))
+        return found.views.get(fold(name)) if found else None
+
+    def with_schema(self, schema: Schema) -> Catalog:
+        """A new catalog, one version on, with this schema added or replaced."""
+        return Catalog({**self.schemas, fold(schema.name): schema}, self.version + 1)
