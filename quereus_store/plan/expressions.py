@@ -1,0 +1,355 @@
+"""Bound expressions: what the binder makes of a syntax tree's expressions.
+
+Names are resolved (a column is a number), coercions are explicit (:class:`Cast`
+nodes that the binder inserted), and each node knows its static type, whether it
+can be NULL, and which collation it contributes to a comparison.  Rules and the
+code generator need to look nothing up.
+
+Columns are identified by numbers that are unique within a statement, not by
+positions.  So a rule may move an expression anywhere in the plan where the
+columns are produced, and a subquery is correlated exactly when its plan uses
+column numbers that it does not produce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.functions.registry import AggregateFunction, ScalarFunction
+from quereus_store.types import CollationContribution, LogicalType
+
+if TYPE_CHECKING:
+    from quereus_store.plan.nodes import PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column flowing through a plan: its number, output name and static properties."""
+
+    id: int
+    name: str
+    type: LogicalType
+    nullable: bool = True
+    collation: CollationContribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundExpression:
+    """Base of all bound expressions: static type, nullability, contributed collation."""
+
+    type: LogicalType
+    nullable: bool
+    collation: CollationContribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(BoundExpression):
+    """A constant."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(BoundExpression):
+    """A bound parameter: its position from 0, or its name."""
+
+    slot: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(BoundExpression):
+    """The value of a column."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(BoundExpression):
+    """Lenient conversion to ``type`` (types-and-values, section 13)."""
+
+    operand: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(BoundExpression):
+    """A binary ``+ - * / % & | << >>``."""
+
+    operator: str
+    left: BoundExpression
+    right: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(BoundExpression):
+    """A prefix ``-``, ``+`` or ``~``."""
+
+    operator: str
+    operand: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Concat(BoundExpression):
+    """``left || right``."""
+
+    left: BoundExpression
+    right: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(BoundExpression):
+    """``= != < <= > >=`` under a collation, or the null-safe ``is`` / ``is not`` (IS DISTINCT FROM)."""
+
+    operator: str
+    left: BoundExpression
+    right: BoundExpression
+    using: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class Between(BoundExpression):
+    """``low <= operand <= high``, each bound with its own collation; operand evaluated once.
+
+    The operand stands twice because each side may coerce it in its own way.
+    """
+
+    low: Comparison
+    high: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class InList(BoundExpression):
+    """``operand in (items)``; ``using`` is the merged collation, coercions are already applied."""
+
+    operand: BoundExpression
+    items: tuple[BoundExpression, ...]
+    using: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction(BoundExpression):
+    """AND of two or more operands, three-valued."""
+
+    operands: tuple[BoundExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction(BoundExpression):
+    """OR of two or more operands, three-valued."""
+
+    operands: tuple[BoundExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveOr(BoundExpression):
+    """XOR, NULL if a side is NULL."""
+
+    left: BoundExpression
+    right: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Not(BoundExpression):
+    """NOT, three-valued."""
+
+    operand: BoundExpression
+
+
+class Truth(StrEnum):
+    """What IS tests for."""
+
+    NULL = "null"
+    TRUE = "true"
+    FALSE = "false"
+
+
+@dataclass(frozen=True, slots=True)
+class IsTest(BoundExpression):
+    """``operand is [not] null/true/false``; never NULL."""
+
+    operand: BoundExpression
+    test: Truth
+    negated: bool = False
+
+
+class PatternKind(StrEnum):
+    """The pattern languages."""
+
+    LIKE = "like"
+    ILIKE = "ilike"
+    GLOB = "glob"
+    REGEXP = "regexp"
+
+
+@dataclass(frozen=True, slots=True)
+class PatternMatch(BoundExpression):
+    """``operand like pattern escape e`` and its kin."""
+
+    kind: PatternKind
+    operand: BoundExpression
+    pattern: BoundExpression
+    escape: BoundExpression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case(BoundExpression):
+    """Searched CASE; the binder turns a simple CASE into comparisons.
+
+    ``shared`` is the operand of a simple CASE when evaluating it once matters:
+    conditions then refer to it by a :class:`ColumnRef` with id ``shared_id``.
+    """
+
+    branches: tuple[tuple[BoundExpression, BoundExpression], ...]
+    otherwise: BoundExpression
+    shared: BoundExpression | None = None
+    shared_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(BoundExpression):
+    """The first operand that is not NULL; later ones are not evaluated."""
+
+    operands: tuple[BoundExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extremum(BoundExpression):
+    """``greatest`` / ``least``: compares ``keys`` and gives the matching one of ``operands``; skips NULL."""
+
+    greatest: bool
+    operands: tuple[BoundExpression, ...]
+    keys: tuple[BoundExpression, ...]
+    using: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class NullIf(BoundExpression):
+    """``operand`` unless ``condition`` is true, then NULL."""
+
+    operand: BoundExpression
+    condition: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Call(BoundExpression):
+    """A scalar function call."""
+
+    function: ScalarFunction
+    arguments: tuple[BoundExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SortTerm:
+    """One term of an ORDER BY; NULLs come first unless ``nulls_last``."""
+
+    expression: BoundExpression
+    descending: bool = False
+    nulls_last: bool = False
+    using: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(BoundExpression):
+    """An aggregate over the rows of a group; stands only in Aggregate and Window nodes."""
+
+    function: AggregateFunction
+    arguments: tuple[BoundExpression, ...]
+    distinct: bool = False
+    filter: BoundExpression | None = None
+    order: tuple[SortTerm, ...] = ()
+    using: str = "BINARY"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery(BoundExpression):
+    """The only value of a one-column query: NULL for no row, an error for several."""
+
+    plan: PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(BoundExpression):
+    """Whether a query has a row."""
+
+    plan: PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class InSubquery(BoundExpression):
+    """``operands in (query)``: one operand, or a row value of several.
+
+    ``operands`` and the plan's output columns are already coerced to each other
+    (the binder puts a Project with casts on the plan); ``using`` holds one
+    collation name per operand.
+    """
+
+    operands: tuple[BoundExpression, ...]
+    plan: PlanNode
+    using: tuple[str, ...] = ("BINARY",)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified(BoundExpression):
+    """``operand op any/all (query)``: three-valued over the plan's single column ``column``."""
+
+    operator: str
+    every: bool
+    operand: BoundExpression
+    plan: PlanNode
+    using: str = "BINARY"
+
+
+def children(expression: BoundExpression) -> Iterator[BoundExpression]:
+    """The direct operands of an expression (not what is inside subquery plans)."""
+    for field in fields(expression):
+        yield from _expressions_in(getattr(expression, field.name))
+
+
+def _expressions_in(value: Any) -> Iterator[BoundExpression]:
+    if isinstance(value, BoundExpression):
+        yield value
+    elif isinstance(value, SortTerm):
+        yield value.expression
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions_in(item)
+
+
+def walk(expression: BoundExpression) -> Iterator[BoundExpression]:
+    """The expression and all its operands, outermost first (subquery plans are not entered)."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
+    """The plans of the subqueries directly in an expression."""
+    for node in walk(expression):
+        if isinstance(node, ScalarSubquery | Exists | InSubquery | Quantified):
+            yield node.plan
+
+
+def map_children(expression: BoundExpression, function: Any) -> BoundExpression:
+    """The expression with ``function`` applied to each direct operand; itself if nothing changed."""
+    changes = {}
+    for field in fields(expression):
+        value = getattr(expression, field.name)
+        changed = _map_value(value, function)
+        if changed is not value:
+            changes[field.name] = changed
+    return replace(expression, **changes) if changes else expression
+
+
+def _map_value(value: Any, function: Any) -> Any:
+    if isinstance(value, BoundExpression):
+        return function(value)
+    if isinstance(value, SortTerm):
+        changed = function(value.expression)
+        return value if changed is value.expression else replace(value, expression=changed)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_value(item, function) for item in value)
+        return mapped if any(new is not old for new, old in zip(mapped, value, strict=True)) else value
+    return value

@@ -1,0 +1,479 @@
+"""Plan nodes: relational operators, from what the binder writes to what runs.
+
+One family of immutable nodes serves both as logical and as physical plan.  The
+binder uses the logical ones; rules replace some of them by physical ones
+(:class:`IndexAccess`, :class:`HashJoin`, ...) that say *how*.  Each node lists
+its output ``columns`` in order.  The column numbers of different nodes never
+clash; an operator that passes a column on keeps its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from quereus_store.errors import SourcePosition
+from quereus_store.functions.registry import TableFunction
+from quereus_store.modules.contract import AccessPlan
+from quereus_store.plan.expressions import (
+    AggregateCall,
+    BoundExpression,
+    Column,
+    ColumnRef,
+    SortTerm,
+    map_children,
+    subplans,
+    walk,
+)
+from quereus_store.schema.objects import TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNode:
+    """Base of all plan nodes; ``columns`` is the output, in order."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan(PlanNode):
+    """All rows of a table; one column per table column that is kept, ``positions`` says which.
+
+    ``committed`` reads the state before the current transaction.
+    """
+
+    table: TableSchema
+    positions: tuple[int, ...]
+    alias: str | None = None
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexAccess(PlanNode):
+    """Physical: a table read through an access path.
+
+    ``prefix`` gives the values of the pinned key parts (for POINTS and RANGES
+    exactly one of them is a list of alternatives in ``alternatives``),
+    ``lower`` and ``upper`` the bounds of the next part.
+    """
+
+    table: TableSchema
+    positions: tuple[int, ...]
+    access: AccessPlan
+    prefix: tuple[BoundExpression, ...]
+    alternatives: tuple[tuple[BoundExpression, ...], ...] = ()
+    lower: BoundExpression | None = None
+    upper: BoundExpression | None = None
+    alias: str | None = None
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Values(PlanNode):
+    """Literal rows; with no columns and one row it is the input of a query without FROM."""
+
+    rows: tuple[tuple[BoundExpression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRows(PlanNode):
+    """The rows of parameters that a statement is run for (executemany); columns are parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunctionScan(PlanNode):
+    """The rows of a table-valued function; arguments may refer to columns on its left (lateral)."""
+
+    function: TableFunction
+    arguments: tuple[BoundExpression, ...]
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(PlanNode):
+    """Rows for which the predicate is true."""
+
+    input: PlanNode
+    predicate: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Project(PlanNode):
+    """One expression per output column."""
+
+    input: PlanNode
+    expressions: tuple[BoundExpression, ...]
+
+
+class JoinKind(StrEnum):
+    """The kinds of join; SEMI and ANTI keep left rows with and without a match."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    CROSS = "cross"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True, slots=True)
+class Join(PlanNode):
+    """A join; columns are the left's, the right's, then the match flags.
+
+    ``lateral``: the right side uses columns of the left.  ``left_flag`` /
+    ``right_flag`` are the numbers of the existence columns, if asked for.
+    """
+
+    kind: JoinKind
+    left: PlanNode
+    right: PlanNode
+    condition: BoundExpression | None = None
+    lateral: bool = False
+    left_flag: int | None = None
+    right_flag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HashJoin(PlanNode):
+    """Physical: equality join by a hash table over the right side's keys.
+
+    ``using`` holds the collation of each key pair, ``residual`` the rest of the condition.
+    """
+
+    kind: JoinKind
+    left: PlanNode
+    right: PlanNode
+    left_keys: tuple[BoundExpression, ...]
+    right_keys: tuple[BoundExpression, ...]
+    using: tuple[str, ...]
+    residual: BoundExpression | None = None
+    left_flag: int | None = None
+    right_flag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexJoin(PlanNode):
+    """Physical: for each batch of left rows, look the right side up by key in one call.
+
+    ``inner`` is an access to the right table whose prefix uses left columns;
+    ``inner_filter`` applies to its rows alone, ``residual`` to the pair.
+    """
+
+    kind: JoinKind
+    left: PlanNode
+    inner: IndexAccess
+    residual: BoundExpression | None = None
+    right_flag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(PlanNode):
+    """Grouping: columns are the keys, then the aggregates.
+
+    ``sets`` lists grouping sets as tuples of key positions (None: one set of all
+    keys); a key outside the current set is NULL.  ``using`` holds the collation
+    of each key.  No keys and no ``sets``: exactly one row.
+    """
+
+    input: PlanNode
+    keys: tuple[BoundExpression, ...]
+    aggregates: tuple[AggregateCall, ...]
+    using: tuple[str, ...] = ()
+    sets: tuple[tuple[int, ...], ...] | None = None
+
+
+class FrameUnit(StrEnum):
+    """How a window frame counts."""
+
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+class FrameBound(StrEnum):
+    """Where a window frame begins or ends."""
+
+    UNBOUNDED_PRECEDING = "unbounded preceding"
+    PRECEDING = "preceding"
+    CURRENT_ROW = "current row"
+    FOLLOWING = "following"
+    UNBOUNDED_FOLLOWING = "unbounded following"
+
+
+class FrameExclusion(StrEnum):
+    """Which rows a window frame leaves out."""
+
+    NO_OTHERS = "no others"
+    CURRENT_ROW = "current row"
+    GROUP = "group"
+    TIES = "ties"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A window frame; offsets are expressions without columns."""
+
+    unit: FrameUnit
+    start: FrameBound
+    end: FrameBound
+    start_offset: BoundExpression | None = None
+    end_offset: BoundExpression | None = None
+    exclusion: FrameExclusion = FrameExclusion.NO_OTHERS
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """One window function: a ranking function by name, or an aggregate."""
+
+    function: Any
+    arguments: tuple[BoundExpression, ...]
+    frame: Frame
+    filter: BoundExpression | None = None
+    distinct: bool = False
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window(PlanNode):
+    """Window functions over one partitioning and ordering; columns are the input's, then one per call."""
+
+    input: PlanNode
+    partition: tuple[BoundExpression, ...]
+    partition_using: tuple[str, ...]
+    order: tuple[SortTerm, ...]
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(PlanNode):
+    """Rows without repeats, first met kept; ``using`` holds the collation of each column."""
+
+    input: PlanNode
+    using: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(PlanNode):
+    """Rows in order; stable."""
+
+    input: PlanNode
+    terms: tuple[SortTerm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(PlanNode):
+    """The first ``count`` rows after ``offset``; either may be absent."""
+
+    input: PlanNode
+    count: BoundExpression | None
+    offset: BoundExpression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopN(PlanNode):
+    """Physical: Sort and Limit in one."""
+
+    input: PlanNode
+    terms: tuple[SortTerm, ...]
+    count: BoundExpression
+    offset: BoundExpression | None = None
+
+
+class SetKind(StrEnum):
+    """The set operations."""
+
+    UNION = "union"
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(PlanNode):
+    """Two inputs of equal width, matched by position; ``using`` holds a collation per column.
+
+    ``left_flag`` / ``right_flag`` are the numbers of the membership columns,
+    which follow the matched ones in ``columns``.
+    """
+
+    kind: SetKind
+    all: bool
+    left: PlanNode
+    right: PlanNode
+    using: tuple[str, ...]
+    left_flag: int | None = None
+    right_flag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A WITH member: evaluated at most once per execution unless ``inline``."""
+
+    id: int
+    name: str
+    plan: PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class With(PlanNode):
+    """Binds common tables, in order, around a body."""
+
+    tables: tuple[CommonTable, ...]
+    body: PlanNode
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTableScan(PlanNode):
+    """The rows of a common table (or, inside a recursion, its working set), under new column numbers."""
+
+    table_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion(PlanNode):
+    """A recursive common table: seed, then ``step`` over the working set ``table_id`` until no row is new.
+
+    ``distinct`` drops rows already emitted.  ``limit`` and ``offset`` bound the
+    whole; ``rounds`` is the iteration limit (0: none).
+    """
+
+    table_id: int
+    name: str
+    seed: PlanNode
+    step: PlanNode
+    distinct: bool
+    rounds: int
+    limit: BoundExpression | None = None
+    offset: BoundExpression | None = None
+    position: SourcePosition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MutationScan(PlanNode):
+    """The RETURNING rows of a data-modifying member; runs once per statement execution."""
+
+    mutation: Any
+    mutation_id: int
+
+
+def inputs(node: PlanNode) -> Iterator[PlanNode]:
+    """The plans directly below a node (not those inside its expressions)."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, PlanNode):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, CommonTable):
+                    yield item.plan
+
+
+def expressions(node: PlanNode) -> Iterator[BoundExpression]:
+    """The expressions directly in a node."""
+    for field in fields(node):
+        if field.name != "columns":
+            yield from _expressions_in(getattr(node, field.name))
+
+
+def _expressions_in(value: Any) -> Iterator[BoundExpression]:
+    if isinstance(value, BoundExpression):
+        yield value
+    elif isinstance(value, SortTerm):
+        yield value.expression
+    elif isinstance(value, Frame | WindowCall):
+        for field in fields(value):
+            yield from _expressions_in(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions_in(item)
+
+
+def walk_plan(node: PlanNode) -> Iterator[PlanNode]:
+    """The node and all below it, without entering subqueries in expressions."""
+    yield node
+    for child in inputs(node):
+        yield from walk_plan(child)
+
+
+def free_columns(node: PlanNode) -> frozenset[int]:
+    """Numbers of the columns that a plan uses but does not produce: what it is correlated to."""
+    used: set[int] = set()
+    produced: set[int] = set()
+    for part in walk_plan(node):
+        produced.update(column.id for column in part.columns)
+        for expression in expressions(part):
+            used |= referenced_columns(expression)
+    return frozenset(used - produced)
+
+
+def referenced_columns(expression: BoundExpression) -> set[int]:
+    """Numbers of all columns that an expression reads, its subqueries' free ones included."""
+    used: set[int] = set()
+    shared: set[int] = set()
+    for part in walk(expression):
+        if isinstance(part, ColumnRef):
+            used.add(part.id)
+        elif (shared_id := getattr(part, "shared_id", 0)) != 0:
+            shared.add(shared_id)
+    for plan in subplans(expression):
+        used |= free_columns(plan)
+    return used - shared
+
+
+def map_inputs(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """The node with ``function`` applied to each plan directly below; itself if nothing changed."""
+    changes: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, PlanNode):
+            changed: Any = function(value)
+        elif isinstance(value, tuple) and any(isinstance(item, CommonTable) for item in value):
+            changed = tuple(replace(item, plan=function(item.plan)) for item in value)
+        else:
+            continue
+        if changed is not value:
+            changes[field.name] = changed
+    return replace(node, **changes) if changes else node
+
+
+def map_expressions(node: PlanNode, function: Callable[[BoundExpression], BoundExpression]) -> PlanNode:
+    """The node with ``function`` applied to each expression directly in it."""
+    changes: dict[str, Any] = {}
+    for field in fields(node):
+        if field.name == "columns":
+            continue
+        value = getattr(node, field.name)
+        changed = _map_value(value, function)
+        if changed is not value:
+            changes[field.name] = changed
+    return replace(node, **changes) if changes else node
+
+
+def _map_value(value: Any, function: Callable[[BoundExpression], BoundExpression]) -> Any:
+    if isinstance(value, BoundExpression):
+        return function(value)
+    if isinstance(value, SortTerm):
+        changed = function(value.expression)
+        return value if changed is value.expression else replace(value, expression=changed)
+    if isinstance(value, Frame | WindowCall):
+        changes = {
+            field.name: mapped
+            for field in fields(value)
+            if (mapped := _map_value(getattr(value, field.name), function)) is not getattr(value, field.name)
+        }
+        return replace(value, **changes) if changes else value
+    if isinstance(value, tuple):
+        items = tuple(_map_value(item, function) for item in value)
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
+
+
+def substitute(expression: BoundExpression, mapping: dict[int, BoundExpression]) -> BoundExpression:
+    """The expression with column references replaced by other expressions."""
+    if isinstance(expression, ColumnRef):
+        return mapping.get(expression.id, expression)
+    return map_children(expression, lambda child: substitute(child, mapping))
