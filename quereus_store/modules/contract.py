@@ -12,7 +12,24 @@ three ways:
   :meth:`Module.begin_write` makes the caller the module's single writer.
 
 Rows are tuples in column order and always travel in batches (lists of about a
-thousand).  A batch handed out must not be changed by anybody afterwards.
+thousand, never empty).  A batch handed out must not be changed by anybody afterwards.
+
+Rules that every module keeps (:mod:`quereus_store.modules.conformance` proves them):
+
+* **Order of a key**: NULL is the smallest value, and a descending part reverses the
+  whole order of its values, so NULL comes last there.  Rows with equal index parts
+  follow in primary-key order.
+* **Probes** may be of any class: a key value that the column cannot hold equals
+  nothing, but still bounds a range by its place in the order of values.
+* **NULL in ranges**: a row whose bounded part is NULL is not in the range; without a
+  bound (a walk, or only a prefix) it is.
+* **Writes are all or nothing**: a call that raises has changed nothing.
+* **A scan is a snapshot**: it gives the rows as they were when it began, whatever the
+  same transaction writes meanwhile.
+* **Uniqueness**: the primary key compares NULL equal to NULL; a UNIQUE constraint does
+  not check a row with a NULL among its parts, nor one outside the predicate of its
+  (partial) index.  Every :class:`UniqueConstraint` of the schema is enforced through
+  the index that it names, under that index's collations.
 
 Optional abilities are protocols of their own (:class:`PersistentCatalog`);
 presence is asked with ``isinstance``.
@@ -162,8 +179,11 @@ class Conflict:
 class Transaction(Protocol):
     """A module's side of a transaction; a snapshot until it writes.
 
-    Savepoint tokens are ordered: rolling back to one drops the later ones.
-    ``rollback`` of a reader merely releases its snapshot and may be repeated.
+    Savepoint tokens are ordered: rolling back to one drops the later ones and keeps
+    that one; releasing one drops it and the later ones.  A reader takes savepoints
+    too (there is nothing to undo).  ``rollback`` of a reader merely releases its
+    snapshot and may be repeated; after a writer's ``commit`` or ``rollback`` any use
+    is MISUSE.
     """
 
     writable: bool
@@ -189,7 +209,7 @@ class Table(Protocol):
         ...
 
     def points(self, transaction: Any, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
-        """Positional :meth:`point` for many keys at once."""
+        """Positional :meth:`point` for many keys at once, in any order, repeats allowed."""
         ...
 
     def range(
@@ -197,7 +217,9 @@ class Table(Protocol):
     ) -> Iterator[Batch]:
         """Rows of a RANGE path in key order; ``lower``/``upper`` count only if the path bounds that side.
 
-        No value is NULL except in ``prefix`` where IS NULL pinned it.
+        ``lower`` and ``upper`` bound the value, also where the key part is descending.
+        No value is NULL except in ``prefix`` where IS NULL pinned it.  With
+        neither prefix nor bounds this walks the whole index.
         """
         ...
 
@@ -236,7 +258,11 @@ class EngineServices(Protocol):
         ...
 
     def row_function(self, table: TableSchema, expression: nodes.Expression) -> RowFunction:
-        """Compile an expression over a table's row into a function of a batch."""
+        """Compile an expression over a table's row into a function of a batch.
+
+        For the predicate of a partial index the values are true (in Python's sense)
+        exactly where the predicate is true in SQL's.
+        """
         ...
 
 
@@ -283,7 +309,8 @@ class Module(Protocol):
     def create_index(self, transaction: Any, schema: TableSchema, index: IndexSchema) -> IndexSchema:
         """Build an index from the rows the transaction sees; ``schema`` is the table without it.
 
-        Returns it with its storage id. Raises :class:`UniqueViolation`.
+        Returns it with its storage id. Raises :class:`UniqueViolation` (whose constraint
+        then bears the index's name) if it is unique and the rows are not.
         """
         ...
 
@@ -300,6 +327,7 @@ class Module(Protocol):
     ) -> TableSchema:
         """Carry a table over to a new schema (columns, key, indexes), passing its rows through ``transform``.
 
+        Returns the schema with storage ids; an index that has one already keeps it.
         Raises :class:`UniqueViolation` when keys collide under the new schema.
         """
         ...
