@@ -1,0 +1,1 @@
+"""The subcommands of ``quereus``, one module each: ``HELP``, ``configure(parser)``, ``run(options)``."""

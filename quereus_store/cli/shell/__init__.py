@@ -1,0 +1,1 @@
+"""The interactive shell: line editing, completion and the dot commands."""

@@ -1,0 +1,85 @@
+"""Writing a table or the result of a query to a file, batch by batch."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from quereus_store.cli.diagnostics import CommandError
+from quereus_store.cli.names import quote_qualified
+from quereus_store.cli.results import json_text, value_text
+from quereus_store.cli.transfer.importer import CSV_SUFFIXES, JSON_LINES_SUFFIXES
+
+if TYPE_CHECKING:
+    from quereus_store import Connection
+
+Rows = Sequence[Sequence[Any]]
+WriteRows = Callable[[Rows], None]
+
+_BATCH_ROWS = 2000
+_DELIMITERS: Mapping[str, str] = MappingProxyType({".tsv": "\t", ".psv": "|"})
+
+
+def export_file(
+    connection: Connection,
+    source: str,
+    path: Path,
+    *,
+    null: str = "",
+    progress: Callable[[int], None] = lambda rows: None,
+) -> int:
+    """Write a table, view or query to a CSV or JSON lines file; returns the number of rows.
+
+    :param source: a name, or a statement that starts with ``select``, ``values`` or ``with``.
+    :param null: text that stands for NULL in a CSV file; with the default an empty text and NULL
+        look alike, and ``\\N`` keeps them apart.
+    :raises CommandError: for a file name of unknown kind, or a statement without rows.
+    """
+    words = source.split(None, 1)
+    is_query = len(words) > 1 and words[0].lower() in ("select", "values", "with")
+    kind = path.suffix.lower()
+    if kind not in CSV_SUFFIXES | JSON_LINES_SUFFIXES:
+        known = ", ".join(sorted(CSV_SUFFIXES | JSON_LINES_SUFFIXES))
+        raise CommandError(f"{path}: unknown kind of file; the name must end in one of {known}")
+    cursor = connection.execute(source if is_query else f"select * from {quote_qualified(source)}")
+    if cursor.description is None:
+        raise CommandError("the statement returns no rows")
+    names = [column[0] for column in cursor.description]
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        if kind in JSON_LINES_SUFFIXES:
+            write = _json_writer(stream, names)
+        else:
+            write = _csv_writer(stream, names, _DELIMITERS.get(kind, ","), null)
+        while rows := cursor.fetchmany(_BATCH_ROWS):
+            write(rows)
+            count += len(rows)
+            progress(count)
+    return count
+
+
+def _csv_writer(stream: TextIO, names: Sequence[str], delimiter: str, null: str) -> WriteRows:
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names)
+    plain = frozenset({str, int})
+
+    def write(rows: Rows) -> None:
+        columns = [
+            column
+            if plain.issuperset(map(type, column))
+            else [null if value is None else value_text(value) for value in column]
+            for column in zip(*rows, strict=True)
+        ]
+        writer.writerows(zip(*columns, strict=True))
+
+    return write
+
+
+def _json_writer(stream: TextIO, names: Sequence[str]) -> WriteRows:
+    def write(rows: Rows) -> None:
+        stream.writelines(json_text(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+
+    return write
