@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quereus_store.types import LogicalType
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.types.logical import LogicalType
 
 Value = Any
 ReturnType = LogicalType | Callable[[Sequence[LogicalType]], LogicalType]
@@ -31,11 +32,16 @@ class ScalarFunction:
     """A scalar function.
 
     ``null_propagates``: any NULL argument makes the result NULL, and ``call`` is
-    never asked.  ``inline`` maps a tuple of argument type names (``None`` = any
+    never asked.  ``nullable``: the call may also give NULL for arguments that are
+    not NULL (without ``null_propagates``: for any arguments).  ``inline`` maps a tuple of argument type names (``None`` = any
     number) to a Python expression over ``{0}``, ``{1}``, ... that is equivalent
     for NOT NULL arguments of these types; generated code uses it instead of a
-    call.  ``needs_context``: ``call`` takes the statement's runtime context
-    first.  ``check`` may refuse argument types at prepare time.
+    call.  A template names each argument at most once, never raises and never
+    gives NULL.  ``needs_context``: ``call`` takes the statement's runtime context
+    first.  ``check`` may refuse argument types at prepare time.  ``raises``: the
+    call may fail for some values, so compiled code calls :func:`guarded` instead,
+    which names the function and the place in the error.  ``hidden`` keeps a
+    function out of ``schema()``; ``flags`` are further bits that ``function_info`` shows.
     """
 
     name: str
@@ -49,6 +55,21 @@ class ScalarFunction:
     needs_context: bool = False
     inline: Mapping[tuple[str, ...], str] | None = None
     check: Callable[[Sequence[LogicalType]], None] | None = None
+    raises: bool = False
+    hidden: bool = False
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """An aggregate as a function of others (functions, section 16).
+
+    ``partials`` names the siblings, each over the same argument or over ``*``;
+    ``combine`` makes this result of theirs, in that order.
+    """
+
+    partials: tuple[tuple[str, bool], ...]
+    combine: Callable[..., Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +79,12 @@ class Algebra:
     ``start`` makes an empty state; ``add`` and ``remove`` return the state with
     a row's arguments (a tuple) counted in or out; ``merge`` joins two states;
     ``finish`` gives the value.  ``remove`` and ``merge`` are None where the
-    aggregate has none.
+    aggregate has none.  The built-ins' states are immutable values, so a state
+    may be kept and shared; one that a program's step function changes in place
+    (``shares_state`` False) must not be used again after ``add``.
+
+    ``decode`` makes a state of a finished value that behaves like the original
+    under further ``add`` and ``merge``; under ``remove`` too if ``decode_exact``.
     """
 
     start: Callable[[], Any]
@@ -66,6 +92,10 @@ class Algebra:
     finish: Callable[[Any], Value]
     remove: Callable[[Any, tuple[Value, ...]], Any] | None = None
     merge: Callable[[Any, Any], Any] | None = None
+    decode: Callable[[Value], Any] | None = None
+    decode_exact: bool = False
+    decompose: Decomposition | None = None
+    shares_state: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +103,15 @@ class AggregateFunction:
     """An aggregate function.
 
     ``evaluate`` takes one list per argument, all of the group's length and in
-    row order.  ``skips_nulls``: rows whose first argument is NULL are left out
-    before ``evaluate`` sees them.  An aggregate over no rows gives
-    ``evaluate`` of empty lists.
+    row order.  A call without arguments (``count(*)``) gets one list all the
+    same: the group's rows.  ``skips_nulls``: rows whose first argument is NULL
+    are left out before ``evaluate`` sees them; ``algebra`` does that itself.  An
+    aggregate over no rows gives ``evaluate`` of empty lists.
     ``ordered`` tells that the result depends on the order of the rows.
     ``collated`` (min, max): ``evaluate`` takes a keyword ``key``, the order key
-    of the argument's type and collation (None: values order themselves).
+    of the argument's type and collation (None: values order themselves), and
+    ``keyed_algebra`` makes the algebra for such a key; ``algebra`` is that for None.
+    ``raises``, ``hidden``, ``flags``: as for scalar functions.
     """
 
     name: str
@@ -93,6 +126,10 @@ class AggregateFunction:
     deterministic: bool = True
     algebra: Algebra | None = None
     check: Callable[[Sequence[LogicalType]], None] | None = None
+    keyed_algebra: Callable[[Callable[[Value], Any] | None], Algebra] | None = None
+    raises: bool = False
+    hidden: bool = False
+    flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +146,9 @@ class TableFunction:
     """A table-valued function; ``call`` yields row tuples.
 
     ``needs_context``: ``call`` takes the statement's runtime context (with
-    ``.catalog``, ``.registry`` and ``.options``) first.
+    ``.catalog``, ``.registry`` and ``.options``) first.  Failures go through
+    :func:`guarded_rows`.  ``minimum`` 0 with ``maximum`` None also stands for
+    functions that count their arguments themselves, to say what they want.
     """
 
     name: str
@@ -119,6 +158,8 @@ class TableFunction:
     columns: tuple[ResultColumn, ...]
     deterministic: bool = True
     needs_context: bool = False
+    hidden: bool = False
+    flags: int = 0
 
 
 Function = ScalarFunction | AggregateFunction | TableFunction
@@ -166,3 +207,58 @@ def _width(function: Function) -> float:
     if function.maximum is None:
         return float("inf")
     return function.maximum - function.minimum
+
+
+def function_failed(name: str, error: BaseException, position: SourcePosition | None = None) -> Error:
+    """The error for a call that raised: ``Function NAME failed: MSG``, the original as its cause."""
+    return _failed("Function", name, error, position)
+
+
+def _failed(what: str, name: str, error: BaseException, position: SourcePosition | None) -> Error:
+    reason = error.message if isinstance(error, Error) else str(error) or type(error).__name__
+    failure = sql_error(StatusCode.ERROR, f"{what} {name.lower()} failed: {reason}", position)
+    failure.__cause__ = error
+    return failure
+
+
+def guarded(function: ScalarFunction, position: SourcePosition | None = None) -> Callable[..., Value]:
+    """``function.call`` with its failures told as errors of the function at that place."""
+    call, name = function.call, function.name
+
+    def guarded_call(*arguments: Value) -> Value:
+        try:
+            return call(*arguments)
+        except Exception as error:
+            raise function_failed(name, error, position) from error
+
+    return guarded_call
+
+
+def guarded_evaluate(
+    function: AggregateFunction, position: SourcePosition | None = None
+) -> Callable[..., Value]:
+    """``function.evaluate`` with its failures told as errors of the function at that place."""
+    evaluate, name = function.evaluate, function.name
+
+    def guarded_call(*columns: Sequence[Value], **options: Any) -> Value:
+        try:
+            return evaluate(*columns, **options)
+        except Exception as error:
+            raise function_failed(name, error, position) from error
+
+    return guarded_call
+
+
+def guarded_rows(
+    function: TableFunction, position: SourcePosition | None = None
+) -> Callable[..., Iterator[tuple[Value, ...]]]:
+    """``function.call`` as an iterator whose failures read ``Table-valued function NAME failed: MSG``."""
+    call, name = function.call, function.name
+
+    def guarded_call(*arguments: Value) -> Iterator[tuple[Value, ...]]:
+        try:
+            yield from call(*arguments)
+        except Exception as error:
+            raise _failed("Table-valued function", name, error, position) from error
+
+    return guarded_call
