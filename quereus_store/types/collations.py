@@ -1,14 +1,14 @@
 """Collations: how text is compared, and which collation a comparison uses.
 
-A collation is a comparator; most also have a *normalizer*, a function whose outputs are equal exactly when the
-comparator says 0.  With a normalizer text can be hashed, grouped and used in persistent keys; when moreover the
-normalized text sorts (by code point) like the comparator, the collation is *order preserving* and generated
-code never calls the comparator: NOCASE is just ``x.lower()``.
+A collation is a comparator; most also have a *normalizer*, a function whose outputs are equal exactly
+when the comparator says 0.  With a normalizer text can be hashed, grouped and used in persistent keys;
+when moreover the normalized text sorts (by code point) like the comparator, the collation is *order
+preserving* and generated code never calls the comparator: NOCASE is just ``x.lower()``.
 
-Which collation applies is settled while a statement is planned, by a lattice (types-and-values, section 10).
-Each operand contributes a name with a rank, explicit COLLATE over declared column over database default; the
-highest rank wins whichever side it stands on, and two different names at the same rank are an error, except at
-the lowest, where they fall back to BINARY.
+Which collation applies is settled while a statement is planned, by a lattice (types-and-values, section
+10). Each operand contributes a name with a rank, explicit COLLATE over declared column over database
+default; the highest rank wins whichever side it stands on, and two different names at the same rank are
+an error, except at the lowest, where they fall back to BINARY.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Normalizer = Callable[[str], str]
 class Collation:
     """How two texts compare (types-and-values, sections 10 and 18).
 
-    ``template`` is a Python expression with ``{0}`` for the text that gives the normalized text; generated code
-    inlines it.  ``order_preserving`` tells that normalized texts sort like the comparator.
+    ``template`` is a Python expression with ``{0}`` for the text that gives the normalized text;
+    generated code inlines it.  ``order_preserving`` tells that normalized texts sort like the comparator.
     """
 
     name: str
@@ -219,15 +219,12 @@ def merge_contributions(
 
 def carry_contributions(contributions: Iterable[Contribution]) -> Contribution:
     """What ``||``, CASE and UNION ALL pass on from their operands; a conflict passes on nothing."""
-    carried: Contribution = None
-    for item in contributions:
-        if item is None:
-            continue
-        if carried is None or item.rank > carried.rank:
-            carried = item
-        elif _conflict(carried, item):
-            return None
-    return carried
+    present = {item for item in contributions if item is not None}
+    if not present:
+        return None
+    highest = max(item.rank for item in present)
+    strongest = [item for item in present if item.rank == highest]
+    return strongest[0] if len(strongest) == 1 else None
 
 
 def resolve_comparison_collation(

@@ -8,8 +8,8 @@ There is one object per type, compared by identity: ``column.type is INTEGER``. 
 * ``clean``, the Python classes that a write may store without looking at the value.
 
 A type name in SQL is looked up by exact name, then alias, then by the first fragment it contains
-(types-and-values, section 2); arguments in parentheses are ignored, an unknown name is ANY.  Programs add their
-own types to a :class:`TypeRegistry`; such a type brings hooks where the built-in ones have tables.
+(types-and-values, section 2); arguments in parentheses are ignored, an unknown name is ANY.  Programs add
+their own types to a :class:`TypeRegistry`; such a type brings hooks where the built-in ones have tables.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType, NoneType
 from typing import Any, TypeAlias
 
-Value: TypeAlias = None | bool | int | float | str | bytes | list[Any] | dict[str, Any]
+Value: TypeAlias = bool | int | float | str | bytes | list[Any] | dict[str, Any] | None
 
 NULL_RANK, NUMERIC_RANK, TEXT_RANK, BLOB_RANK, OBJECT_RANK = range(5)
 

@@ -1,0 +1,236 @@
+"""JSON: strict parsing, compact rendering, structural keys, and paths.
+
+A document is plain Python data (``dict``, ``list``, ``str``, ``int``, ``float``, ``bool``, ``None``), so one
+document has many spellings: key order, ``1`` against ``1.0``.  What is kept and shown is the document as it
+came, keys in their order; what is *compared* is :func:`json_key`, a nested tuple that is equal and ordered as
+types-and-values, section 11 says::
+
+    null < false < true < numbers < strings < arrays < objects
+
+Tuples compare elementwise, then by length, which is just the order wanted for arrays, for the sorted key
+lists of objects, and for their values.  The leading tag keeps ``true`` from equalling 1.  The same tuple
+hashes, so it serves DISTINCT, joins and UNIQUE too.
+
+The standard library parses and quotes; numbers keep their Python type, integers are exact at any size.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from quereus_store.types.values import float_to_text, int_from_text, int_to_text
+
+JsonStep = str | int
+JsonPath = tuple[JsonStep, ...]
+
+
+class _Missing:
+    """The answer of a path that leads nowhere; a JSON null is an answer."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+# --- parsing ----------------------------------------------------------------------------------------------
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_LONG_INT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=int_from_text)
+
+
+def parse_json(text: str) -> Any:
+    """Parse strict JSON (no NaN, comments or trailing commas; the last of equal keys wins).
+
+    Raises ``ValueError`` for anything else, documents nested too deeply for Python included.
+    """
+    try:
+        try:
+            return _DECODER.decode(text)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            # Integers of thousands of digits, or a constant that is refused again here.
+            return _LONG_INT_DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def is_json_text(text: str) -> bool:
+    """Whether a text is valid strict JSON."""
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- rendering --------------------------------------------------------------------------------------------
+
+_quote_raw: Callable[[str], str] = json.encoder.encode_basestring
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def quote_string(text: str) -> str:
+    """A string as JSON source: controls, quotes and unpaired surrogates escaped, all else as it is."""
+    quoted = _quote_raw(text)
+    if quoted.isascii():
+        return quoted
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+
+
+def _render_float(number: float) -> str:
+    return float_to_text(number) if math.isfinite(number) else "null"
+
+
+def _render_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _render_list(items: list[Any]) -> str:
+    return f"[{','.join(map(render_json, items))}]"
+
+
+def _render_dict(members: dict[str, Any]) -> str:
+    inner = ",".join(f"{quote_string(key)}:{render_json(value)}" for key, value in members.items())
+    return f"{{{inner}}}"
+
+
+_RENDER: Mapping[type, Callable[[Any], str]] = MappingProxyType(
+    {
+        type(None): lambda value: "null",
+        bool: _render_bool,
+        int: int_to_text,
+        float: _render_float,
+        str: quote_string,
+        list: _render_list,
+        dict: _render_dict,
+    }
+)
+
+
+def render_json(value: Any) -> str:
+    """Compact JSON text in document key order; infinities and NaN are ``null``.
+
+    Raises ``KeyError`` for Python objects that are no JSON (bytes, say): callers sort those out first.
+    """
+    return _RENDER[type(value)](value)
+
+
+def canonicalize(value: Any) -> Any:
+    """The same document with the keys of every object in code-point order; for keys, never for show."""
+    if type(value) is dict:
+        return {key: canonicalize(value[key]) for key in sorted(value)}
+    if type(value) is list:
+        return [canonicalize(item) for item in value]
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """The compact text of the canonical form: by it objects rank in an ANY column."""
+    return render_json(canonicalize(value))
+
+
+# --- equality and order -----------------------------------------------------------------------------------
+
+_NULL_KEY: tuple[Any, ...] = (0,)
+_FALSE_KEY: tuple[Any, ...] = (1,)
+_TRUE_KEY: tuple[Any, ...] = (2,)
+_NUMBER_TAG, _NAN_TAG, _STRING_TAG, _ARRAY_TAG, _OBJECT_TAG = 3, 4, 5, 6, 7
+_NAN_KEY: tuple[Any, ...] = (_NAN_TAG,)
+
+
+def _number_key(number: int | float) -> tuple[Any, ...]:
+    return (_NUMBER_TAG, number) if number == number else _NAN_KEY
+
+
+def _array_key(items: list[Any]) -> tuple[Any, ...]:
+    return (_ARRAY_TAG, tuple(map(json_key, items)))
+
+
+def _object_key(members: dict[str, Any]) -> tuple[Any, ...]:
+    names = sorted(members)
+    return (_OBJECT_TAG, tuple(names), tuple([json_key(members[name]) for name in names]))
+
+
+_KEY: Mapping[type, Callable[[Any], tuple[Any, ...]]] = MappingProxyType(
+    {
+        type(None): lambda value: _NULL_KEY,
+        bool: lambda value: _TRUE_KEY if value else _FALSE_KEY,
+        int: _number_key,
+        float: _number_key,
+        str: lambda text: (_STRING_TAG, text),
+        list: _array_key,
+        dict: _object_key,
+    }
+)
+
+
+def json_key(value: Any) -> tuple[Any, ...]:
+    """A hashable tuple, equal for structurally equal documents and ordered as JSON is."""
+    return _KEY[type(value)](value)
+
+
+def json_equal(left: Any, right: Any) -> bool:
+    """Structural equality: key order aside, 1 = 1.0, ``true`` is not 1, ``"1"`` is not 1."""
+    return json_key(left) == json_key(right)
+
+
+def compare_json(left: Any, right: Any) -> int:
+    """Order two documents: negative, 0 or positive."""
+    left_key, right_key = json_key(left), json_key(right)
+    return (left_key > right_key) - (left_key < right_key)
+
+
+# --- paths ------------------------------------------------------------------------------------------------
+
+_PATH_STEP = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<name>[^.\[\s"][^.\[\s]*))|\[(?P<index>[0-9]+)\]')
+
+
+def parse_json_path(path: str) -> JsonPath | None:
+    """Read ``$.name[0]."any text"`` into steps (names and indexes); ``None`` for an invalid path.
+
+    The ``$`` may be left out before a step; a blank path, a bare word and a negative index are invalid.
+    """
+    position = 1 if path.startswith("$") else 0
+    if not path:
+        return None
+    steps: list[JsonStep] = []
+    while position < len(path):
+        match = _PATH_STEP.match(path, position)
+        if match is None:
+            return None
+        index = match["index"]
+        if index is not None:
+            steps.append(int_from_text(index))
+        else:
+            quoted = match["quoted"]
+            steps.append(match["name"] if quoted is None else quoted)
+        position = match.end()
+    return tuple(steps)
+
+
+def follow_json_path(document: Any, steps: JsonPath) -> Any:
+    """The value that the steps lead to, or :data:`MISSING`; names never match inside arrays."""
+    current = document
+    for step in steps:
+        if type(step) is int:
+            if type(current) is not list or step >= len(current):
+                return MISSING
+            current = current[step]
+        else:
+            if type(current) is not dict or step not in current:
+                return MISSING
+            current = current[step]
+    return current
