@@ -14,10 +14,11 @@ column numbers that it does not produce.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import AggregateFunction, ScalarFunction
 from quereus_store.types import CollationContribution, LogicalType
 
@@ -235,10 +236,11 @@ class NullIf(BoundExpression):
 
 @dataclass(frozen=True, slots=True)
 class Call(BoundExpression):
-    """A scalar function call."""
+    """A scalar function call; ``position`` is for the message when it fails."""
 
     function: ScalarFunction
     arguments: tuple[BoundExpression, ...]
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +267,10 @@ class AggregateCall(BoundExpression):
 
 @dataclass(frozen=True, slots=True)
 class ScalarSubquery(BoundExpression):
-    """The only value of a one-column query: NULL for no row, an error for several."""
+    """The only value of a one-column query: NULL for no row, an error at ``position`` for several."""
 
     plan: PlanNode
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

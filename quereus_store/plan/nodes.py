@@ -79,7 +79,12 @@ class Values(PlanNode):
 
 @dataclass(frozen=True, slots=True)
 class ParameterRows(PlanNode):
-    """The rows of parameters that a statement is run for (executemany); columns are parameters."""
+    """The rows of parameters that a statement is run for (executemany).
+
+    Column i is the parameter in slot ``slots[i]``; only slots that are read are listed.
+    """
+
+    slots: tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +239,7 @@ class WindowCall:
     filter: BoundExpression | None = None
     distinct: bool = False
     ignore_nulls: bool = False
+    using: str = "BINARY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +316,16 @@ class SetOperation(PlanNode):
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """A WITH member: evaluated at most once per execution unless ``inline``."""
+    """A WITH member: evaluated at most once per execution.
+
+    ``materialized`` says that the statement asks for that; otherwise a rule may
+    put the plan in place of a scan of it.
+    """
 
     id: int
     name: str
     plan: PlanNode
+    materialized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
