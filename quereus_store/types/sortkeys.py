@@ -66,13 +66,14 @@ class _NaNKey(float):
         return self is not other
 
     def __lt__(self, other: object) -> bool:
-        return False
+        # What is no number (a bound beyond all keys) decides for itself.
+        return False if isinstance(other, int | float) else NotImplemented
 
     def __le__(self, other: object) -> bool:
         return self is other
 
     def __gt__(self, other: object) -> bool:
-        return self is not other
+        return self is not other if isinstance(other, int | float) else NotImplemented
 
     def __ge__(self, other: object) -> bool:
         return True
@@ -90,13 +91,13 @@ class _NegatedNaNKey(_NaNKey):
     __slots__ = ()
 
     def __lt__(self, other: object) -> bool:
-        return self is not other
+        return self is not other if isinstance(other, int | float) else NotImplemented
 
     def __le__(self, other: object) -> bool:
         return True
 
     def __gt__(self, other: object) -> bool:
-        return False
+        return False if isinstance(other, int | float) else NotImplemented
 
     def __ge__(self, other: object) -> bool:
         return self is other
