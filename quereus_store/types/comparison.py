@@ -162,7 +162,7 @@ def list_plan(probe: LogicalType, members: Sequence[LogicalType]) -> ListPlan:
     return ListPlan(mode, probe_cast, tuple(member_casts), probe_type, member_types)
 
 
-# --- comparing values ---------------------------------------------------------------------------------------
+# --- comparing values -------------------------------------------------------------------------------------
 
 
 def compare_numbers(left: float, right: float) -> int:
@@ -219,7 +219,7 @@ def compare_json_collated(left: Any, right: Any, collation: Collation) -> int:
     return compare_json(left, right)
 
 
-# --- source templates ---------------------------------------------------------------------------------------
+# --- source templates -------------------------------------------------------------------------------------
 
 _PYTHON_OPERATOR: Mapping[str, str] = MappingProxyType(
     {"=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -277,7 +277,7 @@ def comparison_template(
     return _ranked_template(function, python, collation)
 
 
-# --- operators by value -------------------------------------------------------------------------------------
+# --- operators by value -----------------------------------------------------------------------------------
 
 
 def equal(left: Value, right: Value, collation: Collation | None = None) -> bool | None:

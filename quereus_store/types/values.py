@@ -99,7 +99,7 @@ def value_kind(value: Value) -> str:
     return _KIND[type(value)]
 
 
-# --- text of a value (types-and-values, section 7) ---------------------------------------------------------
+# --- text of a value (types-and-values, section 7) --------------------------------------------------------
 
 
 def float_to_text(number: float) -> str:
@@ -205,7 +205,7 @@ def to_text(value: Value) -> str | None:
     return _TO_TEXT[type(value)](value)
 
 
-# --- numbers in text (types-and-values, section 5) ---------------------------------------------------------
+# --- numbers in text (types-and-values, section 5) --------------------------------------------------------
 
 _WHOLE_DIGITS = re.compile(r"[+-]?[0-9]+")
 _WHOLE_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -265,7 +265,7 @@ def int_to_float(number: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-# --- truth (types-and-values, section 8) -------------------------------------------------------------------
+# --- truth (types-and-values, section 8) ------------------------------------------------------------------
 
 
 def _never(value: object) -> bool:
