@@ -42,6 +42,8 @@ class ScalarFunction:
     call may fail for some values, so compiled code calls :func:`guarded` instead,
     which names the function and the place in the error.  ``hidden`` keeps a
     function out of ``schema()``; ``flags`` are further bits that ``function_info`` shows.
+    ``specialize`` gives the call for arguments of these static types where they
+    change the meaning (a JSON string is no JSON text); use :func:`call_for`.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ScalarFunction:
     raises: bool = False
     hidden: bool = False
     flags: int = 0
+    specialize: Callable[[Sequence[LogicalType]], Callable[..., Value]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +224,18 @@ def _failed(what: str, name: str, error: BaseException, position: SourcePosition
     return failure
 
 
-def guarded(function: ScalarFunction, position: SourcePosition | None = None) -> Callable[..., Value]:
-    """``function.call`` with its failures told as errors of the function at that place."""
-    call, name = function.call, function.name
+def call_for(function: ScalarFunction, types: Sequence[LogicalType]) -> Callable[..., Value]:
+    """The Python callable for a call with arguments of these static types."""
+    return function.specialize(types) if function.specialize else function.call
+
+
+def guarded(
+    function: ScalarFunction,
+    position: SourcePosition | None = None,
+    types: Sequence[LogicalType] | None = None,
+) -> Callable[..., Value]:
+    """The callable of a function with its failures told as errors of the function at that place."""
+    call, name = function.call if types is None else call_for(function, types), function.name
 
     def guarded_call(*arguments: Value) -> Value:
         try:

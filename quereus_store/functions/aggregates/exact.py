@@ -1,0 +1,147 @@
+"""Exact sums: the arithmetic under sum, avg, total, variance and their windows.
+
+Adding floats one by one makes the result depend on the order of the rows, and taking one out again leaves a
+trace.  Here a sum is exact, and rounded once when it is read: every order of the rows, every way to compute
+(whole column, row by row, merged parts, sliding window) gives the same number.
+
+A finite float is a whole multiple of 2^-1074, so floats add up as integers of that unit; integers are kept
+apart, because most columns have nothing else.  A :class:`Total` is an immutable state::
+
+    count      numbers counted
+    integers   sum of the integers (booleans as 0 and 1)
+    reals      how many of the numbers are floats
+    scaled     sum of the finite floats, in units of 2^-1074
+    positive, negative, unknown    counts of Infinity, -Infinity, NaN
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from quereus_store.functions.arguments import NUMBER_CLASSES, Number, number_of
+from quereus_store.types.values import Value
+
+_UNIT_BITS = 1074
+_UNIT = 1 << _UNIT_BITS
+
+
+class Total(NamedTuple):
+    """The state of an exact sum; see the module."""
+
+    count: int = 0
+    integers: int = 0
+    reals: int = 0
+    scaled: int = 0
+    positive: int = 0
+    negative: int = 0
+    unknown: int = 0
+
+
+EMPTY = Total()
+
+
+def scaled_float(number: float) -> int:
+    """A finite float in units of 2^-1074."""
+    numerator, denominator = number.as_integer_ratio()
+    return numerator << (_UNIT_BITS - denominator.bit_length() + 1)
+
+
+def divided(numerator: int, denominator: int) -> float:
+    """The quotient as the nearest float, an infinity beyond the range."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if (numerator > 0) == (denominator > 0) else -math.inf
+
+
+def _float_part(number: float, sign: int) -> tuple[int, int, int, int]:
+    if math.isfinite(number):
+        return sign * scaled_float(number), 0, 0, 0
+    if number != number:
+        return 0, 0, 0, sign
+    return (0, sign, 0, 0) if number > 0 else (0, 0, sign, 0)
+
+
+def _counted(state: Total, value: Value, sign: int) -> Total:
+    number = value if type(value) in NUMBER_CLASSES else number_of(value)
+    if number is None:
+        return state
+    count, integers, reals, scaled, positive, negative, unknown = state
+    if type(number) is int:
+        return Total(count + sign, integers + sign * number, reals, scaled, positive, negative, unknown)
+    s, p, n, u = _float_part(number, sign)  # type: ignore[arg-type]
+    return Total(
+        count + sign, integers, reals + sign, scaled + s, positive + p, negative + n, unknown + u
+    )
+
+
+def add(state: Total, row: tuple[Value, ...]) -> Total:
+    """The state with a row's first value counted in, if it is a number or spells one."""
+    return _counted(state, row[0], 1)
+
+
+def remove(state: Total, row: tuple[Value, ...]) -> Total:
+    """The state with a row's first value counted out."""
+    return _counted(state, row[0], -1)
+
+
+def merge(left: Total, right: Total) -> Total:
+    """The state of both."""
+    return Total(*map(int.__add__, left, right))
+
+
+def numbers_in(column: Sequence[Value]) -> Sequence[Number]:
+    """The numbers of a column: as it is when there is nothing else, else what :func:`number_of` finds.
+
+    NaN stays, so that a column without text is not looked through.
+    """
+    if NUMBER_CLASSES.issuperset(map(type, column)):
+        return column  # type: ignore[return-value]
+    found = [value if type(value) is float else number_of(value) for value in column]
+    return [number for number in found if number is not None]  # type: ignore[misc]
+
+
+def total_of(numbers: Iterable[Number]) -> Total:
+    """The state of many numbers."""
+    state = EMPTY
+    for number in numbers:
+        state = _counted(state, number, 1)
+    return state
+
+
+def exact_value(state: Total) -> Number | None:
+    """The sum: an int when all numbers were, else the nearest float; NULL for no number, or no answer."""
+    if not state.count:
+        return None
+    return float_value(state) if state.reals else state.integers
+
+
+def float_value(state: Total) -> float | None:
+    """The sum as a float (0.0 of nothing); NULL where infinities cancel or a NaN was counted."""
+    if state.unknown or (state.positive and state.negative):
+        return None
+    if state.positive or state.negative:
+        return math.inf if state.positive else -math.inf
+    return divided(state.integers * _UNIT + state.scaled, _UNIT)
+
+
+def sum_of(numbers: Sequence[Number]) -> Number | None:
+    """The exact sum of a list of numbers, as :func:`exact_value` of its state; fast for the common cases."""
+    kinds = set(map(type, numbers))
+    if kinds == {int}:
+        return sum(numbers)
+    if kinds == {float}:
+        return _sum_of_floats(numbers)
+    return exact_value(total_of(numbers))
+
+
+def _sum_of_floats(numbers: Sequence[Number]) -> float | None:
+    try:
+        total = math.fsum(numbers)
+    except (OverflowError, ValueError):
+        # Too large on the way, or infinities of both signs: settle it exactly.
+        return float_value(total_of(numbers))
+    return None if total != total else total + 0.0
+

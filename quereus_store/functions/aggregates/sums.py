@@ -1,0 +1,114 @@
+"""sum, total and avg: exact sums read in three ways (functions, section 8).
+
+Integers of any size add up exactly; as soon as a float is among the numbers the result is the float nearest to
+the exact sum.  Booleans count as 0 and 1, text counts if it spells a number from end to end, everything else is
+left out; ``sum`` and ``avg`` of no number are NULL, ``total`` is 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quereus_store.functions.aggregates import exact
+from quereus_store.functions.aggregates.exact import Total
+from quereus_store.functions.arguments import Number
+from quereus_store.functions.registry import AggregateFunction, Algebra, Decomposition
+from quereus_store.types.logical import NUMERIC, REAL
+from quereus_store.types.values import Value, int_to_float
+
+
+def _start() -> Total:
+    return exact.EMPTY
+
+
+def _sum_of_integers(column: Sequence[Any]) -> int | None:
+    """The sum of a column of integers and booleans; None for any other."""
+    try:
+        total = sum(column)
+    except (TypeError, OverflowError):
+        return None
+    # One float among the numbers makes the whole sum a float.
+    return total if type(total) is int else None
+
+
+def sum_column(column: Sequence[Value]) -> Number | None:
+    """The exact sum of the column's numbers; NULL when it has none."""
+    if column and (integers := _sum_of_integers(column)) is not None:
+        return integers
+    numbers = exact.numbers_in(column)
+    return exact.sum_of(numbers) if numbers else None
+
+
+def total_column(column: Sequence[Value]) -> float | None:
+    """The sum as a float, 0.0 of nothing."""
+    total = exact.sum_of(exact.numbers_in(column) or [0])
+    return int_to_float(total) if type(total) is int else total
+
+
+def avg_column(column: Sequence[Value]) -> float | None:
+    """The sum divided by how many numbers there are; NULL when there are none."""
+    if column and (integers := _sum_of_integers(column)) is not None:
+        return exact.divided(integers, len(column))
+    numbers = exact.numbers_in(column)
+    return _mean(exact.sum_of(numbers), len(numbers)) if numbers else None
+
+
+def _mean(total: Number | None, count: int) -> float | None:
+    if total is None:
+        return None
+    return exact.divided(total, count) if type(total) is int else total / count
+
+
+def _finish_total(state: Total) -> float | None:
+    return exact.float_value(state)
+
+
+def _finish_avg(state: Total) -> float | None:
+    return _mean(exact.exact_value(state), state.count) if state.count else None
+
+
+def _decode_sum(stored: Value) -> Total:
+    """A state that counts one number more than none as long as rows are only added."""
+    return exact.add(exact.EMPTY, (stored,))
+
+
+def _combine_avg(total: Value, count: Value) -> float | None:
+    return _mean(total, count) if count else None  # type: ignore[arg-type]
+
+
+SUM = AggregateFunction(
+    "sum",
+    sum_column,
+    1,
+    1,
+    NUMERIC,
+    algebra=Algebra(
+        _start, exact.add, exact.exact_value, exact.remove, exact.merge, decode=_decode_sum
+    ),
+)
+
+TOTAL = AggregateFunction(
+    "total",
+    total_column,
+    1,
+    1,
+    REAL,
+    algebra=Algebra(_start, exact.add, _finish_total, exact.remove, exact.merge),
+)
+
+AVG = AggregateFunction(
+    "avg",
+    avg_column,
+    1,
+    1,
+    REAL,
+    algebra=Algebra(
+        _start,
+        exact.add,
+        _finish_avg,
+        exact.remove,
+        exact.merge,
+        decompose=Decomposition((("sum", False), ("count", False)), _combine_avg),
+    ),
+)
