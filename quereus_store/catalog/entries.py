@@ -1,0 +1,56 @@
+"""Catalog entries: what is kept of one schema object.
+
+An entry is a checksum (CRC-32, four bytes) and a msgpack map.  Its ``ddl`` is the object's
+canonical text, for a table the whole bundle (the table, its indexes, tags of implicit
+indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of the rows,
+and of each index by name in lower case, hidden ones included.
+
+An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
+others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from struct import Struct
+from zlib import crc32
+
+import msgpack
+
+from quereus_store.catalog.layout import unpaired_surrogate
+from quereus_store.errors import StatusCode, sql_error
+
+_CHECKSUM = Struct(">I")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The kept form of a schema object."""
+
+    ddl: str
+    rows: int = 0
+    indexes: Mapping[str, int] = field(default_factory=dict)
+
+
+def pack_entry(entry: Entry) -> bytes:
+    """An entry as bytes; equal entries give equal bytes. ERROR for text without a UTF-8 form."""
+    try:
+        body: bytes = msgpack.packb(
+            {"ddl": entry.ddl, "rows": entry.rows, "indexes": dict(sorted(entry.indexes.items()))}
+        )
+    except UnicodeEncodeError as error:
+        message = unpaired_surrogate("persisted schema text", error.object[error.start], error.start)
+        raise sql_error(StatusCode.ERROR, message) from None
+    return _CHECKSUM.pack(crc32(body)) + body
+
+
+def unpack_entry(value: bytes, name: str) -> Entry:
+    """An entry from its bytes; ``name`` is the object's for the message of CORRUPT."""
+    body = value[_CHECKSUM.size :]
+    if value[: _CHECKSUM.size] != _CHECKSUM.pack(crc32(body)):
+        raise sql_error(StatusCode.CORRUPT, f"the catalog entry of {name} is corrupt: its checksum is wrong")
+    try:
+        return Entry(**msgpack.unpackb(body))
+    except (TypeError, ValueError) as error:
+        raise sql_error(StatusCode.CORRUPT, f"the catalog entry of {name} is corrupt: {error}") from None

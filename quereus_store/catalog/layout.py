@@ -1,0 +1,147 @@
+"""The key space of a database: which bytes mean what.
+
+All logical stores of one database share the one ordered key space of its backend.
+Each has a small integer id; an order-preserving prefix of that id starts every key,
+so a store is one contiguous range and erasing it is one range delete.  Ids are
+given out once and never again: a renamed table keeps its id (no row moves), and
+whatever was remembered about an id can never be taken for another table's.
+
+=========  ==============  =============================================  ==========================================
+id         store           rest of the key                                value
+=========  ==============  =============================================  ==========================================
+0          meta            ``format``                                     magic, format version, codec version
+0          meta            ``head``                                       commit number, schema version (2 × 8 bytes)
+0          meta            ``next``                                       next store id (8 bytes)
+0          meta            ``marker`` NUL name                            a marker of the engine (clean shutdown, ...)
+1          catalog         kind, schema, NUL, name                        entry: DDL text and storage ids (msgpack)
+2          statistics      prefix of a table's rows                       a record of ANALYZE
+3          table states    prefix of a table's rows                       change counter, row count (2 × 8 bytes)
+16 ...     rows            encoded primary key                            encoded row
+16 ...     unique index    encoded index columns                          key of the row (prefix included)
+16 ...     unique index    encoded index columns with a NULL + row key    key of the row
+16 ...     other index     encoded index columns + row key                key of the row
+=========  ==============  =============================================  ==========================================
+
+Prefix of an id: below ``F0`` the id itself as one byte; else one byte ``F0`` + (n - 1)
+and the id in n big-endian bytes.  More bytes mean a larger first byte, so prefixes
+order as ids do, none starts another one, and each has a successor (the end of the
+store's range).
+
+In the catalog, kinds are ``a`` assertion, ``t`` table, ``v`` view; schema and name are
+UTF-8 in lower case with NUL escaped (``00`` → ``01 01``, ``01`` → ``01 02``), so that no two
+pairs of names share a key.
+
+Chapter: store-and-modules, sections 1, 6 and 15.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from struct import Struct
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.schema.objects import fold
+
+META, CATALOG, STATISTICS, STATES = range(4)
+FIRST_FREE_ID = 16
+
+_ONE_BYTE_IDS = 0xF0
+
+
+class EntryKind(Enum):
+    """The kinds of catalog entry; the value is the byte in the key."""
+
+    ASSERTION = b"a"
+    TABLE = b"t"
+    VIEW = b"v"
+
+
+def store_prefix(store: int) -> bytes:
+    """The bytes that start every key of a store."""
+    if store < _ONE_BYTE_IDS:
+        return bytes((store,))
+    length = (store.bit_length() + 7) // 8
+    return bytes((_ONE_BYTE_IDS + length - 1,)) + store.to_bytes(length, "big")
+
+
+def store_range(store: int) -> tuple[bytes, bytes]:
+    """The range of a store: its prefix (inclusive) and the end (exclusive)."""
+    prefix = store_prefix(store)
+    return prefix, successor(prefix)
+
+
+def successor(prefix: bytes) -> bytes:
+    """The first key after all keys that start with a store's prefix."""
+    number = int.from_bytes(prefix, "big") + 1
+    return number.to_bytes(len(prefix), "big")
+
+
+META_PREFIX = store_prefix(META)
+FORMAT_KEY = META_PREFIX + b"format"
+HEAD_KEY = META_PREFIX + b"head"
+NEXT_ID_KEY = META_PREFIX + b"next"
+CATALOG_RANGE = store_range(CATALOG)
+
+HEAD = Struct(">QQ")
+"""Commit number and schema version."""
+
+STATE = Struct(">QQ")
+"""A table's change counter and its number of rows."""
+
+COUNTER = Struct(">Q")
+
+_STATES_PREFIX = store_prefix(STATES)
+_STATISTICS_PREFIX = store_prefix(STATISTICS)
+_CATALOG_PREFIX = store_prefix(CATALOG)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def state_key(store: int) -> bytes:
+    """Where the change counter and row count of a table are."""
+    return _STATES_PREFIX + store_prefix(store)
+
+
+def statistics_key(store: int) -> bytes:
+    """Where a table's ANALYZE record is."""
+    return _STATISTICS_PREFIX + store_prefix(store)
+
+
+def marker_key(name: str) -> bytes:
+    """Where a marker is kept."""
+    return META_PREFIX + b"marker\0" + name.encode()
+
+
+def entry_key(kind: EntryKind, schema: str, name: str) -> bytes:
+    """Where the catalog entry of an object is; ERROR for a name that has no UTF-8 form."""
+    return _CATALOG_PREFIX + kind.value + _name_bytes(schema) + b"\0" + _name_bytes(name)
+
+
+def parse_entry_key(key: bytes) -> tuple[EntryKind, str, str]:
+    """Kind, schema and name (in lower case) of a catalog key; ``ValueError`` when it is none."""
+    start = len(_CATALOG_PREFIX)
+    schema, separator, name = key[start + 1 :].partition(b"\0")
+    if not separator:
+        raise ValueError("no name in the key")
+    return EntryKind(key[start : start + 1]), _name_text(schema), _name_text(name)
+
+
+def _name_bytes(name: str) -> bytes:
+    bad = _SURROGATE.search(name)
+    if bad:
+        raise sql_error(StatusCode.ERROR, unpaired_surrogate(f'the identifier "{name}"', bad[0], bad.start()))
+    return fold(name).encode().replace(b"\1", b"\1\2").replace(b"\0", b"\1\1")
+
+
+def _name_text(escaped: bytes) -> str:
+    return escaped.replace(b"\1\1", b"\0").replace(b"\1\2", b"\1").decode()
+
+
+def unpaired_surrogate(what: str, character: str, offset: int) -> str:
+    """The message for text without a UTF-8 form (store-and-modules, section 3)."""
+    return (
+        f"cannot store {what} containing an unpaired surrogate (U+{ord(character):X} at offset {offset}): "
+        "persistent storage keys text by its UTF-8 bytes, and no UTF-8 sequence encodes a lone surrogate — "
+        "every one of them would collide on U+FFFD, merging distinct rows. In-memory tables accept the value."
+    )
