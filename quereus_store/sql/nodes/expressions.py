@@ -125,7 +125,7 @@ class Literal(Expression):
 
     @staticmethod
     def of(value: LiteralValue) -> Literal:
-        """The literal for a Python value; a number is spelled as Python spells it."""
+        """The literal for a Python value, which the renderer will have to spell."""
         return Literal(_KIND_OF_TYPE[type(value)], value)
 
 

@@ -1,0 +1,63 @@
+"""The words of the language (queries, section 1).
+
+Three classes of words: *reserved* words must be quoted to be names; *contextual*
+words may name things wherever a name is expected, but not as an alias without
+AS; all others, the *soft* words, are plain identifiers that mean something only
+in their own position (``filter`` after a call, ``materialized`` after AS).
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RESERVED: frozenset[str] = _words(
+    """
+    abort add all alter always analyze and apply as asc assertion autoincrement begin between by case cast
+    collate commit conflict constraint create cross current declare deferrable deferred delete desc diff
+    distinct drop else end except exists explain fail false following foreign from full generated group having
+    if ignore immediate in index initially inner insert intersect into is join lateral left limit natural no
+    not null offset or order outer over partition pragma preceding primary range recursive release rename
+    replace returning right rollback row rows savepoint select stored table then to transaction true unbounded union
+    update using values view virtual when where with xor temp temporary
+    """
+)
+
+CONTEXTUAL: frozenset[str] = _words("action cascade check default key like on references restrict set unique")
+
+SOFT: frozenset[str] = _words(
+    """
+    any code collation column context cube data defaults domain do escape exclude filter first for glob
+    grouping groups ilike import inverse isnull last lens logical maintained match materialized maxrecursion
+    nothing notnull nulls option options others plan precision qualify query refresh regexp rollup schema seed
+    sets some tags ties type unknown varying version window
+    """
+)
+
+#: Reserved words that may name a function where a call is unmistakable (``left('abc', 2)``).
+FUNCTION_NAMES: frozenset[str] = frozenset({"replace", "left", "right", "if"})
+
+#: Reserved words that may stand bare as the name of a schema or table.
+SCHEMA_NAMES: frozenset[str] = frozenset({"temp", "temporary"})
+
+#: Words that open an item of a declaration block, hence no bare aliases where an item could begin.
+DECLARATION_ITEMS: frozenset[str] = _words(
+    "table index unique materialized view seed assertion domain collation import"
+)
+
+#: Words with which a statement can begin.
+STATEMENT_STARTS: frozenset[str] = _words(
+    """
+    select values with insert replace update delete create drop alter refresh begin commit rollback savepoint
+    release pragma analyze explain declare diff apply
+    """
+)
+
+ALL: frozenset[str] = RESERVED | CONTEXTUAL | SOFT
+
+
+def is_reserved(word: str) -> bool:
+    """Whether a word, in any case, must be quoted to serve as a name."""
+    return word.lower() in RESERVED
