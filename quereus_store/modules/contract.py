@@ -44,7 +44,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema, UniqueConstraint
 from quereus_store.sql import nodes
-from quereus_store.types import Collation
+from quereus_store.types.collations import Collation
 
 Row = tuple[Any, ...]
 Batch = list[Row]
@@ -63,6 +63,7 @@ class Comparison(StrEnum):
     """The constraints that an access path can serve."""
 
     EQUAL = "="
+    IS_NULL = "is null"
     IN = "in"
     LESS = "<"
     LESS_OR_EQUAL = "<="
@@ -74,8 +75,10 @@ class Comparison(StrEnum):
 class ColumnConstraint:
     """``column op value`` with the collation under which the query compares.
 
-    ``part`` is an expression of an index instead of a column (then ``column`` is
-    None).  ``values`` is the number of values of an IN, 1 otherwise.
+    ``expression`` is given instead of a column (then ``column`` is None) and fits an
+    index part of an equal tree.  ``values`` is the number of values of an IN, 1
+    otherwise.  All constraints of a request hold at once.  A comparison with a
+    TIMESPAN or JSON column is offered only where the other side has that type too.
     """
 
     column: int | None
@@ -122,8 +125,9 @@ class AccessPath:
 
     ``index`` is None for the primary key.  POINT and POINTS pin every part of
     the primary key, RANGE pins the first ``equal`` parts and may bound the
-    next one; RANGES is RANGE for several prefixes.  ``lower`` and ``upper`` are
-    ``Comparison`` members or None.
+    next one; RANGES is RANGE for several prefixes.  POINTS and RANGES have
+    exactly one part that an IN pins.  ``lower`` and ``upper`` are ``Comparison``
+    members or None.
     """
 
     kind: AccessKind
@@ -154,7 +158,7 @@ class AccessPlan:
     rows: float = 0.0
 
 
-class UniqueViolation(Exception):  # noqa: N818
+class UniqueViolation(Exception):
     """A write met an existing row; the engine turns it into the user's error.
 
     ``constraint`` is None for the primary key, ``row`` the refused row,
@@ -246,7 +250,7 @@ class Table(Protocol):
         ...
 
     def conflicts(self, transaction: Any, row: Row, replacing: Row | None = None) -> list[Conflict]:
-        """Existing rows that ``row`` would collide with, primary key first; ``replacing`` is not one of them."""
+        """Existing rows that ``row`` would collide with, primary key first, never ``replacing``."""
         ...
 
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from quereus_store.sql import nodes
-from quereus_store.types import LogicalType
+from quereus_store.types.logical import LogicalType
 
 Tags = Mapping[str, Any]
 NO_TAGS: Tags = MappingProxyType({})
