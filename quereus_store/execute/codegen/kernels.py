@@ -1,0 +1,423 @@
+"""The loops that generated code calls rather than writes: sorting, counting out, sets, caches.
+
+Each works on whole batches or whole results, so that its own Python overhead is
+paid per batch and the per-row work stays in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from math import ceil, isfinite
+from operator import itemgetter
+from typing import Any
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.modules.contract import AccessPath, Row, Table
+from quereus_store.types.comparison import ComparisonMode
+
+Batches = Iterable[list[Row]]
+BATCH_SIZE = 1024
+_CACHE_LIMIT = 10_000
+
+UNMATCHABLE = object()
+"""The hash key of rows that no row may match."""
+
+
+def in_batches(rows: list[Row]) -> Batches:
+    """A finished result as batches."""
+    if len(rows) <= 2 * BATCH_SIZE:
+        return (rows,) if rows else ()
+    return (rows[start : start + BATCH_SIZE] for start in range(0, len(rows), BATCH_SIZE))
+
+
+def batches_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Single rows as batches."""
+    iterator = iter(rows)
+    while batch := list(islice(iterator, BATCH_SIZE)):
+        yield batch
+
+
+def gather(batches: Batches) -> list[Row]:
+    """All rows of all batches in one new list."""
+    return list(chain.from_iterable(batches))
+
+
+def has_rows(batches: Batches) -> bool:
+    """Whether any batch has a row."""
+    return any(batches)
+
+
+def scalar_result(batches: Batches) -> Any:
+    """The value of a scalar subquery; raises ERROR when it has several rows."""
+    found: list[Row] = []
+    for batch in batches:
+        found += batch[:2]
+        if len(found) > 1:
+            raise sql_error(StatusCode.ERROR, "Scalar subquery returned more than one row")
+    return found[0][0] if found else None
+
+
+def once(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The function's result, computed when first asked for."""
+    results: list[Any] = []
+
+    def result() -> Any:
+        if not results:
+            results.append(function())
+        return results[0]
+
+    return result
+
+
+def cached(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its results kept by arguments; arguments that cannot be hashed are not."""
+    results: dict[Any, Any] = {}
+
+    def result(*arguments: Any) -> Any:
+        key = (arguments, tuple(map(type, arguments)))
+        try:
+            return results[key]
+        except KeyError:
+            if len(results) >= _CACHE_LIMIT:
+                results.clear()
+            value = results[key] = function(*arguments)
+            return value
+        except TypeError:
+            return function(*arguments)
+
+    return result
+
+
+# -- access ----------------------------------------------------------------------
+
+
+def point_rows(table: Table, transaction: Any, key: tuple[Any, ...]) -> Batches:
+    """The row of a primary key as batches; a NULL in the key finds nothing."""
+    if None in key:
+        return ()
+    row = table.point(transaction, key)
+    return () if row is None else ([row],)
+
+
+def points_rows(table: Table, transaction: Any, keys: Sequence[tuple[Any, ...]], descending: bool) -> Batches:
+    """The rows of several primary keys, each once, in key order."""
+    wanted = list(dict.fromkeys(key for key in keys if None not in key))
+    try:
+        wanted.sort(reverse=descending)
+    except TypeError:
+        wanted.sort(key=repr)
+    rows = [row for row in table.points(transaction, wanted) if row is not None]
+    return (rows,) if rows else ()
+
+
+def range_rows(
+    table: Table, transaction: Any, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
+) -> Batches:
+    """The rows of a key range; a NULL among its values finds nothing."""
+    if (
+        None in prefix
+        or (path.lower is not None and lower is None)
+        or (path.upper is not None and upper is None)
+    ):
+        return ()
+    return table.range(transaction, path, prefix, lower, upper)
+
+
+def ranges_rows(
+    table: Table, transaction: Any, path: AccessPath, prefixes: Sequence[tuple[Any, ...]]
+) -> Batches:
+    """The rows of several key prefixes, each prefix once."""
+    wanted = list(dict.fromkeys(prefix for prefix in prefixes if None not in prefix))
+    return [rows for rows in table.ranges(transaction, path, wanted) if rows]
+
+
+# -- order -----------------------------------------------------------------------
+
+
+def sort_pass(
+    rows: list[Row],
+    index: int,
+    key: Callable[[Any], Any] | None,
+    descending: bool,
+    nulls: str,
+) -> list[Row]:
+    """One stable pass of a sort by one column.
+
+    ``nulls`` is ``none`` (there are none), ``first`` or ``last``; ``key`` turns a
+    non-NULL value into what sorts it, None where the value does itself.
+    """
+    get = itemgetter(index)
+    missing: list[Row] = []
+    if nulls != "none":
+        missing = [row for row in rows if row[index] is None]
+        if missing:
+            rows = [row for row in rows if row[index] is not None]
+    if key is None:
+        rows.sort(key=get, reverse=descending)
+    else:
+        make = key
+        rows.sort(key=lambda row: make(row[index]), reverse=descending)
+    if not missing:
+        return rows
+    return missing + rows if nulls == "first" else rows + missing
+
+
+def row_limit(value: Any, default: float) -> float:
+    """A LIMIT or OFFSET value as a number of rows: NULL is ``default``, fractions round up, nonsense is 0."""
+    if value is None:
+        return default
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return 0
+    if not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        return 0
+    return ceil(value)
+
+
+def limit_batches(batches: Batches, count: Any, offset: Any = None) -> Iterator[list[Row]]:
+    """The first ``count`` rows after ``offset``; asks for no batch that it does not need."""
+    wanted = row_limit(count, float("inf"))
+    skip = row_limit(offset, 0)
+    if wanted <= 0:
+        return
+    for batch in batches:
+        if skip >= len(batch):
+            skip -= len(batch)
+            continue
+        if skip:
+            batch = batch[int(skip) :]
+            skip = 0
+        if len(batch) >= wanted:
+            yield batch[: int(wanted)]
+            return
+        wanted -= len(batch)
+        yield batch
+
+
+def top_rows(
+    batches: Batches, sort: Callable[[list[Row]], list[Row]], count: Any, offset: Any = None
+) -> list[Row]:
+    """The rows that Sort and Limit would give, keeping few more than these."""
+    skip = row_limit(offset, 0)
+    wanted = row_limit(count, float("inf")) + skip
+    if wanted <= skip:
+        return []
+    room = max(wanted * 4, 16 * BATCH_SIZE)
+    kept: list[Row] = []
+    for batch in batches:
+        kept += batch
+        if len(kept) > room:
+            kept = sort(kept)[: int(wanted)]
+    kept = sort(kept)
+    return kept[int(skip) : int(wanted)] if wanted != float("inf") else kept[int(skip) :]
+
+
+# -- sets ------------------------------------------------------------------------
+
+
+def distinct_batches(batches: Batches, key: Callable[[Row], Any] | None) -> Iterator[list[Row]]:
+    """Rows not met before; ``key`` gives a row's identity, None where the row is its own."""
+    seen: set[Any] = set()
+    add = seen.add
+    for batch in batches:
+        if key is None:
+            fresh = [row for row in dict.fromkeys(batch) if row not in seen]
+            seen.update(fresh)
+        else:
+            fresh = [row for row in batch if (k := key(row)) not in seen and not add(k)]
+        if fresh:
+            yield fresh
+
+
+def keyed(rows: Iterable[Row], key: Callable[[Row], Any] | None) -> Iterable[tuple[Any, Row]]:
+    """Rows with their identities."""
+    return ((row, row) for row in rows) if key is None else ((key(row), row) for row in rows)
+
+
+def set_operation(
+    kind: str, keep_all: bool, left: list[Row], right: list[Row], key: Callable[[Row], Any] | None
+) -> list[Row]:
+    """INTERSECT, EXCEPT and DIFF of two finished inputs; rows come from the left where both have them."""
+    if keep_all:
+        return _multiset_operation(kind, left, right, key)
+    others = {k for k, _ in keyed(right, key)}
+    own: dict[Any, Row] = {}
+    for k, row in keyed(left, key):
+        own.setdefault(k, row)
+    if kind == "intersect":
+        return [row for k, row in own.items() if k in others]
+    result = [row for k, row in own.items() if k not in others]
+    if kind == "diff":
+        extra: dict[Any, Row] = {}
+        for k, row in keyed(right, key):
+            if k not in own:
+                extra.setdefault(k, row)
+        result += extra.values()
+    return result
+
+
+def _multiset_operation(
+    kind: str, left: list[Row], right: list[Row], key: Callable[[Row], Any] | None
+) -> list[Row]:
+    counts: dict[Any, int] = {}
+    for k, _ in keyed(right, key):
+        counts[k] = counts.get(k, 0) + 1
+    result = []
+    for k, row in keyed(left, key):
+        if counts.get(k, 0) > 0:
+            counts[k] -= 1
+            if kind == "intersect":
+                result.append(row)
+        elif kind != "intersect":
+            result.append(row)
+    return result
+
+
+def flagged_union(
+    left: list[Row], right: list[Row], key: Callable[[Row], Any] | None, kind: str, keep_all: bool
+) -> list[tuple[Row, bool, bool]]:
+    """The rows of a set operation, each with whether it is in the left and in the right input."""
+    in_left = {k for k, _ in keyed(left, key)}
+    in_right = {k for k, _ in keyed(right, key)}
+    if kind == "union":
+        rows = left + right
+        if not keep_all:
+            rows = gather(distinct_batches((rows,), key))
+    else:
+        rows = set_operation(kind, keep_all, left, right, key)
+    return [(row, k in in_left, k in in_right) for k, row in keyed(rows, key)]
+
+
+def recurse(
+    seed: Batches,
+    step: Callable[[list[Row]], Batches],
+    key: Callable[[Row], Any] | None,
+    distinct: bool,
+    rounds: int,
+    name: str,
+) -> Iterator[list[Row]]:
+    """Semi-naive evaluation of a recursive common table."""
+    seen: set[Any] = set()
+
+    def fresh(batches: Batches) -> list[Row]:
+        if not distinct:
+            return gather(batches)
+        return [
+            row
+            for k, row in keyed(chain.from_iterable(batches), key)
+            if k not in seen and not seen.add(k)  # type: ignore[func-returns-value]
+        ]
+
+    working = fresh(seed)
+    passed = 0
+    while working:
+        yield working
+        if rounds and passed >= rounds:
+            working = fresh(step(working))
+            if working:
+                raise sql_error(
+                    StatusCode.ERROR,
+                    f"Recursive CTE '{name}' exceeded maximum iteration limit ({rounds})",
+                )
+            return
+        working = fresh(step(working))
+        passed += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """How one operand meets one column of an IN subquery.
+
+    ``key`` is the identity of both (None: values are their own); where they
+    have no common identity, ``equal`` compares two non-NULL values.
+    """
+
+    key: Callable[[Any], Any] | None
+    equal: Callable[[Any, Any], bool] | None
+
+
+def hashable_mode(mode: ComparisonMode) -> bool:
+    """Whether equality under a mode is equality of keys."""
+    return mode in (ComparisonMode.NATIVE, ComparisonMode.TEXT, ComparisonMode.TIMESPAN, ComparisonMode.JSON)
+
+
+class Members:
+    """The rows of an IN subquery, asked whether a value is among them (three-valued).
+
+    ``has`` and ``lacks`` say whether IN is true and whether it is false; with a
+    NULL involved neither need hold.
+    """
+
+    __slots__ = ("_hashed", "_keys", "_nulls", "_probes", "_rows")
+
+    def __init__(self, batches: Batches, probes: Sequence[Probe]) -> None:
+        self._probes = probes
+        self._hashed = all(probe.equal is None for probe in probes)
+        rows = gather(batches)
+        if len(probes) == 1:
+            self._nulls = [row for row in rows if row[0] is None]
+            values = [row[0] for row in rows if row[0] is not None]
+            self._rows: list[Any] = values
+            key = probes[0].key
+            self._keys = (
+                frozenset(values if key is None else map(key, values)) if self._hashed else frozenset()
+            )
+        else:
+            self._nulls = [row for row in rows if None in row]
+            self._rows = [row for row in rows if None not in row]
+            self._keys = frozenset(map(self._row_key, self._rows)) if self._hashed else frozenset()
+
+    def _row_key(self, row: Row) -> tuple[Any, ...]:
+        return tuple(
+            value if probe.key is None else probe.key(value)
+            for probe, value in zip(self._probes, row, strict=True)
+        )
+
+    def has(self, value: Any) -> bool:
+        """Whether ``value in (query)`` is true."""
+        if value is None:
+            return False
+        probe = self._probes[0]
+        if self._hashed:
+            return (value if probe.key is None else probe.key(value)) in self._keys
+        equal = probe.equal
+        return equal is not None and any(equal(value, other) for other in self._rows)
+
+    def lacks(self, value: Any) -> bool:
+        """Whether ``value in (query)`` is false: no match, and no NULL that might be one."""
+        if not self._rows and not self._nulls:
+            return True
+        return value is not None and not self._nulls and not self.has(value)
+
+    def has_row(self, row: Row) -> bool:
+        """Whether a row value is in the query."""
+        if None in row:
+            return False
+        if self._hashed:
+            return self._row_key(row) in self._keys
+        return any(self._matches(row, other) is True for other in self._rows)
+
+    def lacks_row(self, row: Row) -> bool:
+        """Whether a row value is certainly not in the query."""
+        return all(self._matches(row, other) is False for other in chain(self._rows, self._nulls))
+
+    def _matches(self, row: Row, other: Row) -> bool | None:
+        unknown = False
+        for probe, mine, theirs in zip(self._probes, row, other, strict=True):
+            if mine is None or theirs is None:
+                unknown = True
+            elif not _equal(probe, mine, theirs):
+                return False
+        return None if unknown else True
+
+
+def _equal(probe: Probe, mine: Any, theirs: Any) -> bool:
+    if probe.equal is not None:
+        return bool(probe.equal(mine, theirs))
+    if probe.key is None:
+        return bool(mine == theirs)
+    return bool(probe.key(mine) == probe.key(theirs))

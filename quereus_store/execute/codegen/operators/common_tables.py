@@ -1,0 +1,78 @@
+"""WITH: common tables, and recursion over a working set."""
+
+from __future__ import annotations
+
+from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
+from quereus_store.execute.codegen.operators.rows import row_identity
+from quereus_store.execute.codegen.pipeline import Pipeline
+from quereus_store.plan import nodes
+
+
+@operator(nodes.With)
+def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
+    """Each table becomes a function whose rows are kept; an endless one is read by one reader, as it comes."""
+    module = compiler.module
+    for table in node.tables:
+        rows = compiler.rows_of(table.plan)
+        name = module.name("table_")
+        with module.block(f"def {name}():"):
+            if _references(node, table.id) > 1:
+                module.line(f"return {module.helper(kernels.gather)}({rows})")
+            else:
+                module.line(f"return {rows}")
+        if _references(node, table.id) > 1:
+            module.line(f"{name} = {module.helper(kernels.once)}({name})")
+            compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({name}())"
+        else:
+            compiler.common_tables[table.id] = f"{name}()"
+    return compiler.open(node.body)
+
+
+def _references(node: nodes.With, table_id: int) -> int:
+    """How often a common table may be read: each mention, and any mention inside a subquery counts as many."""
+    return _count(node, table_id)
+
+
+def _count(plan: nodes.PlanNode, table_id: int) -> int:
+    count = 0
+    for part in nodes.walk_plan(plan):
+        if isinstance(part, nodes.CommonTableScan) and part.table_id == table_id:
+            count += 1
+        if isinstance(part, nodes.Recursion):
+            count += _count(part.step, table_id)
+        if isinstance(part, nodes.Join) and part.lateral:
+            count += _count(part.right, table_id)
+        for expression in nodes.expressions(part):
+            for inner in nodes.subplans(expression):
+                count += 2 * _count(inner, table_id)
+    return count
+
+
+@operator(nodes.CommonTableScan)
+def common_table(compiler: QueryCompiler, node: nodes.CommonTableScan) -> Pipeline:
+    """The rows of a common table, or of the working set that stands for it."""
+    return compiler.over_batches(compiler.common_tables[node.table_id], node.columns)
+
+
+@operator(nodes.Recursion)
+def recursion(compiler: QueryCompiler, node: nodes.Recursion) -> Pipeline:
+    """Seed, then rounds over the working set."""
+    module = compiler.module
+    seed = compiler.rows_of(node.seed)
+    working = module.name("working")
+    outside = compiler.common_tables.get(node.table_id)
+    compiler.common_tables[node.table_id] = f"({working},)"
+    step = module.name("step")
+    with module.block(f"def {step}({working}):"):
+        module.line(f"return {compiler.rows_of(node.step)}")
+    if outside is not None:
+        compiler.common_tables[node.table_id] = outside
+    key = row_identity(compiler, node.columns, ["BINARY"] * len(node.columns))
+    kernel = module.helper(kernels.recurse)
+    source = f"{kernel}({seed}, {step}, {key}, {node.distinct}, {node.rounds}, {node.name!r})"
+    if node.limit is not None or node.offset is not None:
+        count = constant_value(compiler, node.limit) if node.limit else "None"
+        offset = constant_value(compiler, node.offset) if node.offset else "None"
+        source = f"{module.helper(kernels.limit_batches)}({source}, {count}, {offset})"
+    return compiler.over_batches(source, node.columns)

@@ -1,0 +1,340 @@
+"""Joins: hash, index lookup, nested loop, lateral.
+
+Where a side has nothing to remember, a join is one more clause of the running
+pipeline: ``for r1 in matches(r0[2], EMPTY)``.  A row without a match of an
+outer join comes from the default: one row of NULLs.  RIGHT is LEFT with the
+sides exchanged, since columns are known by number; FULL remembers which right
+rows were met and adds the others at the end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler, operator
+from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.operators.rows import add_condition
+from quereus_store.execute.codegen.operators.scans import table_rows
+from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.modules.contract import AccessKind
+from quereus_store.plan import nodes
+from quereus_store.plan.analysis import is_deterministic
+from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.nodes import JoinKind
+from quereus_store.types.sortkeys import identity_key
+
+
+@operator(nodes.Join)
+def join(compiler: QueryCompiler, node: nodes.Join) -> Pipeline:
+    """The join without an equality to exploit: every pair is looked at."""
+    if node.kind is JoinKind.RIGHT:
+        return join(compiler, _exchanged(node))
+    left = compiler.open(node.left)
+    if node.lateral:
+        return _lateral(compiler, node, left)
+    module = compiler.module
+    right = compiler.rows_of(node.right)
+    rows = module.name("inner")
+    left.prologue.append(f"{rows} = {module.helper(kernels.gather)}({right})")
+    matches = _Matches(rows, node.right, every_row=rows)
+    return _attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
+
+
+@operator(nodes.HashJoin)
+def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
+    """Right rows in a dictionary by key, looked up for each left row."""
+    if node.kind is JoinKind.RIGHT:
+        return hash_join(compiler, _exchanged_hash(node))
+    module = compiler.module
+    left = compiler.open(node.left)
+    table = module.name("table")
+    left.prologue.append(f"{table} = {_write_hash_table(compiler, node)}")
+    key = _join_key(compiler, left, node.left_keys, node)
+    if node.kind is JoinKind.FULL:
+        every = f"[row for rows in {table}.values() for row in rows]"
+        matches = _Matches(f"{table}.get({key}, ())", node.right, every)
+        return _full(compiler, left, matches, node.residual, node.left_flag, node.right_flag)
+    lookup = module.name("lookup")
+    left.prologue.append(f"{lookup} = {table}.get")
+    matches = _Matches(f"{lookup}({key}, ", node.right, has_default=True)
+    return _attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """The candidates of the other side for a left row.
+
+    ``source`` gives a list of right rows; with ``has_default`` it is a call still
+    open for the default of a missing key.  ``every_row`` lists all right rows.
+    """
+
+    source: str
+    plan: nodes.PlanNode
+    every_row: str = ""
+    has_default: bool = False
+
+    def candidates(self, default: str = "()") -> str:
+        """Source of the candidates, or of the default where there are none and a default is possible."""
+        return f"{self.source}{default})" if self.has_default else self.source
+
+
+def _exchanged(node: nodes.Join) -> nodes.Join:
+    return replace(
+        node,
+        kind=JoinKind.LEFT,
+        left=node.right,
+        right=node.left,
+        left_flag=node.right_flag,
+        right_flag=node.left_flag,
+    )
+
+
+def _exchanged_hash(node: nodes.HashJoin) -> nodes.HashJoin:
+    return replace(
+        node,
+        kind=JoinKind.LEFT,
+        left=node.right,
+        right=node.left,
+        left_keys=node.right_keys,
+        right_keys=node.left_keys,
+        left_flag=node.right_flag,
+        right_flag=node.left_flag,
+    )
+
+
+def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
+    """Write the function that builds the dictionary; source of a call.
+
+    A row with a NULL in its key matches nothing and is left out; a FULL join
+    keeps it under a key that is never asked for.
+    """
+    module = compiler.module
+    right = compiler.open(node.right)
+    row = compiler.row_source(right, column_ids(node.right.columns))
+    compiled = compiler.expressions(right)
+    nullable = [compiled.value(key) for key in node.right_keys if key.nullable]
+    present = " and ".join(f"{source} is not None" for source in nullable)
+    if present and node.kind is not JoinKind.FULL:
+        right.clauses.append(Clause("if", present))
+    key = _join_key(compiler, right, node.right_keys, node)
+    if present and node.kind is JoinKind.FULL:
+        key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
+    name = module.name("hashed")
+    with module.block(f"def {name}():"):
+        module.line(f"table = {module.helper(defaultdict)}(list)")
+        compiler.row_loop(right, [f"table[{key}].append({row})"])
+        module.line("return table")
+    return f"{name}()"
+
+
+def _join_key(
+    compiler: QueryCompiler, pipeline: Pipeline, keys: Sequence[BoundExpression], node: nodes.HashJoin
+) -> str:
+    """Source of a row's hash key; equal keys mean SQL equality of all pairs."""
+    compiled = compiler.expressions(pipeline)
+    parts = []
+    for expression, using in zip(keys, node.using, strict=True):
+        recipe = identity_key(expression.type, expression.nullable, compiler.services.collation(using))
+        source = compiled.value(expression)
+        if not recipe.is_plain and not recipe.plain_without_nan:
+            source = compiler.module.render(recipe.template, compiler.variable(pipeline, source))
+        parts.append(source)
+    return parts[0] if len(parts) == 1 else tuple_display(parts)
+
+
+def _attach(
+    compiler: QueryCompiler,
+    kind: JoinKind,
+    left: Pipeline,
+    matches: _Matches,
+    condition: BoundExpression | None,
+    left_flag: int | None,
+    right_flag: int | None,
+) -> Pipeline:
+    """Continue the left pipeline with each row's matches."""
+    module = compiler.module
+    if kind is JoinKind.FULL:
+        return _full(compiler, left, matches, condition, left_flag, right_flag)
+    row = module.name("r")
+    ids = column_ids(matches.plan.columns)
+    right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
+    nulls = module.bind("nulls", ((None,) * len(ids),))
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _semi(compiler, kind, left, matches, condition, row, right_bindings)
+    if kind in (JoinKind.INNER, JoinKind.CROSS):
+        left.clauses.append(Clause("for", matches.candidates(), row))
+        left.bindings.update(right_bindings)
+        left.whole[row] = ids
+        if condition is not None:
+            add_condition(compiler, left, condition)
+    else:
+        source = matches.candidates(nulls) if condition is None and matches.has_default else None
+        if source is None:
+            candidates = matches.candidates()
+            test = _pair_condition(compiler, left, right_bindings, condition)
+            source = f"([{row} for {row} in {candidates}{f' if {test}' if test else ''}] or {nulls})"
+        left.clauses.append(Clause("for", source, row))
+        left.bindings.update(right_bindings)
+    if right_flag is not None:
+        left.bindings[right_flag] = f"({row} is not {nulls}[0])" if kind is JoinKind.LEFT else "True"
+    if left_flag is not None:
+        left.bindings[left_flag] = "True"
+    return left
+
+
+def _pair_condition(
+    compiler: QueryCompiler,
+    left: Pipeline,
+    right_bindings: dict[int, str],
+    condition: BoundExpression | None,
+) -> str:
+    """Source of a condition over a left row and a candidate; left columns it needs are computed before."""
+    if condition is None:
+        return ""
+    scope = compiler.scope(left)
+    for column_id in sorted(nodes.referenced_columns(condition)):
+        if column_id in left.pending:
+            scope.column(column_id)
+    pair = replace(left, bindings={**left.bindings, **right_bindings}, clauses=list(left.clauses), pending={})
+    return ExpressionCompiler(compiler.scope(pair)).condition(condition)
+
+
+def _semi(
+    compiler: QueryCompiler,
+    kind: JoinKind,
+    left: Pipeline,
+    matches: _Matches,
+    condition: BoundExpression | None,
+    row: str,
+    right_bindings: dict[int, str],
+) -> Pipeline:
+    candidates = matches.candidates()
+    test = _pair_condition(compiler, left, right_bindings, condition)
+    found = candidates
+    if test:
+        found = f"any(True for {row} in {candidates} if {test})"
+    left.clauses.append(Clause("if", found if kind is JoinKind.SEMI else f"not {found}"))
+    return left
+
+
+def _full(
+    compiler: QueryCompiler,
+    left: Pipeline,
+    matches: _Matches,
+    condition: BoundExpression | None,
+    left_flag: int | None,
+    right_flag: int | None,
+) -> Pipeline:
+    """LEFT, remembering which right rows were met by identity; then the right rows never met."""
+    module = compiler.module
+    row = module.name("r")
+    ids = column_ids(matches.plan.columns)
+    right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
+    test = _pair_condition(compiler, left, right_bindings, condition)
+    nulls = module.bind("nulls", ((None,) * len(ids),))
+    met = module.name("met")
+    left.prologue.append(f"{met} = set()")
+    own = [c for c in left.bindings] + [c for c in left.pending if c not in left.bindings]
+    scope = compiler.scope(left)
+    own_sources = [scope.column(column_id) for column_id in own]
+    candidates = f"[{row} for {row} in {matches.source}{f' if {test}' if test else ''}]"
+    left.clauses.append(Clause("for", f"({candidates} or {nulls})", row))
+    left.clauses.append(Clause("if", f"{met}.add(id({row})) is None"))
+    name = module.name("full")
+    output = tuple_display([*own_sources, row, "True", f"{row} is not {nulls}[0]"])
+    with module.block(f"def {name}():"):
+        for line in left.prologue:
+            module.line(line)
+        with module.block(f"for {left.batch} in {left.source}:"):
+            for line in left.per_batch:
+                module.line(line)
+            module.line(f"yield [{output} {compiler.comprehension(left)}]")
+        padding = ", ".join(["None"] * len(own))
+        unmet = f"({padding}{', ' if own else ''}row, False, True)"
+        module.line(f"yield [{unmet} for row in {matches.every_row} if id(row) not in {met}]")
+    batch, joined = module.name("batch"), module.name("r")
+    width = len(own)
+    bindings = {column_id: f"{joined}[{index}]" for index, column_id in enumerate(own)}
+    bindings |= {column_id: f"{joined}[{width}][{index}]" for index, column_id in enumerate(ids)}
+    if left_flag is not None:
+        bindings[left_flag] = f"{joined}[{width + 1}]"
+    if right_flag is not None:
+        bindings[right_flag] = f"{joined}[{width + 2}]"
+    return Pipeline(f"{name}()", batch, Clause("for", batch, joined), bindings=bindings)
+
+
+def _lateral(compiler: QueryCompiler, node: nodes.Join, left: Pipeline) -> Pipeline:
+    """The right side is a function of left columns."""
+    module = compiler.module
+    free = sorted(nodes.free_columns(node.right))
+    scope = compiler.scope(left)
+    arguments = [scope.column(column) for column in free]
+    gather = module.helper(kernels.gather)
+    name = compiler.define_function("lateral", node.right, free, lambda rows: f"{gather}({rows})")
+    once = "_once" if not free and is_deterministic(node.right) else ""
+    matches = _Matches(f"{name}{once}({', '.join(arguments)})", node.right)
+    return _attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
+
+
+@operator(nodes.IndexJoin)
+def index_join(compiler: QueryCompiler, node: nodes.IndexJoin) -> Pipeline:
+    """Looks the right table up for a batch of left rows in one call."""
+    module = compiler.module
+    left = compiler.open(node.left)
+    scope = compiler.scope(left)
+    for part in node.inner.prefix:
+        for column_id in sorted(nodes.referenced_columns(part)):
+            scope.column(column_id)
+    compiler.materialise_rows(left)
+    compiled = compiler.expressions(left)
+    key = tuple_display(compiled.values(node.inner.prefix))
+    batch = left.loop.source
+    rows, keys, found = module.name("batch"), module.name("keys"), module.name("found")
+    table = compiler.table(node.inner.table)
+    transaction = compiler.transaction(node.inner.table, node.inner.committed)
+    point = node.inner.access.path.kind is AccessKind.POINT
+    if point:
+        call = f"{table}.points({transaction}, {keys})"
+    else:
+        call = f"{table}.ranges({transaction}, {module.bind('path', node.inner.access.path)}, {keys})"
+    left.per_batch += [f"{keys} = [{key} for {left.loop.target} in {batch}]", f"{found} = {call}"]
+    row, matched = module.name("r"), module.name("m")
+    target = f"({left.loop.target}, {matched})"
+    left.loop = Clause("for", f"zip({batch}, {found})", target)
+    inner = table_rows(compiler, "", node.inner)
+    inner_row = inner.loop.target
+    candidates = f"(({matched},) if {matched} is not None else ())" if point else matched
+    return _attach_inner(compiler, node, left, inner, inner_row, candidates)
+
+
+def _attach_inner(
+    compiler: QueryCompiler,
+    node: nodes.IndexJoin,
+    left: Pipeline,
+    inner: Pipeline,
+    row: str,
+    candidates: str,
+) -> Pipeline:
+    module = compiler.module
+    test = _pair_condition(compiler, left, inner.bindings, node.residual)
+    nulls = module.bind("nulls", ((None,) * len(node.inner.table.columns),))
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        found = f"any(True for {row} in {candidates} if {test})" if test else candidates
+        left.clauses.append(Clause("if", found if node.kind is JoinKind.SEMI else f"not {found}"))
+        return left
+    if node.kind is JoinKind.LEFT:
+        matching = f"[{row} for {row} in {candidates} if {test}]" if test else candidates
+        left.clauses.append(Clause("for", f"({matching} or {nulls})", row))
+        left.bindings.update(inner.bindings)
+        if node.right_flag is not None:
+            left.bindings[node.right_flag] = f"({row} is not {nulls}[0])"
+        return left
+    left.clauses.append(Clause("for", candidates, row))
+    left.bindings.update(inner.bindings)
+    left.whole.update(inner.whole)
+    if node.residual is not None:
+        add_condition(compiler, left, node.residual)
+    return left

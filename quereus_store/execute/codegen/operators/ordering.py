@@ -1,0 +1,104 @@
+"""Order and how much of it: Sort, Limit, TopN.
+
+A sort is a series of stable passes, last term first.  Each pass sorts by one
+column of the gathered rows with a C-level key where the declared type allows;
+a term that is no plain column is computed into an extra column first.  NULLs
+are set aside before a pass, so keys never meet None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
+from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm
+from quereus_store.types.sortkeys import order_key
+
+
+@operator(nodes.Sort)
+def sort(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
+    """Gathers all rows, sorts them, and hands them on."""
+    rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
+    gather = compiler.module.helper(kernels.gather)
+    name = write_sort(compiler, node.terms, positions)
+    in_batches = compiler.module.helper(kernels.in_batches)
+    return compiler.over_batches(f"{in_batches}({name}({gather}({rows})))", columns)
+
+
+@operator(nodes.TopN)
+def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
+    """Sorts while reading and keeps only what can still matter."""
+    rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
+    name = write_sort(compiler, node.terms, positions)
+    count = constant_value(compiler, node.count)
+    offset = constant_value(compiler, node.offset) if node.offset else "None"
+    kernel = compiler.module.helper(kernels.top_rows)
+    in_batches = compiler.module.helper(kernels.in_batches)
+    return compiler.over_batches(f"{in_batches}({kernel}({rows}, {name}, {count}, {offset}))", columns)
+
+
+@operator(nodes.Limit)
+def limit(compiler: QueryCompiler, node: nodes.Limit) -> Pipeline:
+    """Stops reading when enough rows came."""
+    rows = compiler.rows_of(node.input)
+    count = constant_value(compiler, node.count) if node.count else "None"
+    offset = constant_value(compiler, node.offset) if node.offset else "None"
+    kernel = compiler.module.helper(kernels.limit_batches)
+    return compiler.over_batches(f"{kernel}({rows}, {count}, {offset})", node.columns)
+
+
+def sortable_rows(
+    compiler: QueryCompiler, input_plan: nodes.PlanNode, terms: Sequence[SortTerm]
+) -> tuple[str, tuple[Column, ...], list[int]]:
+    """Rows of a plan widened by the terms that are no plain columns.
+
+    Returns the source of their batches, their columns (the widening has number
+    0), and the position of each term in a row.
+    """
+    pipeline = compiler.open(input_plan)
+    columns = list(input_plan.columns)
+    ids = list(column_ids(columns))
+    positions: list[int] = []
+    computed: list[BoundExpression] = []
+    for term in terms:
+        expression = term.expression
+        if isinstance(expression, ColumnRef) and expression.id in ids:
+            positions.append(ids.index(expression.id))
+        else:
+            positions.append(len(ids) + len(computed))
+            computed.append(expression)
+    if not computed:
+        return compiler.close(pipeline, ids), tuple(columns), positions
+
+    def row(compiled: ExpressionCompiler) -> str:
+        sources = [compiled.scope.column(column_id) for column_id in ids]
+        return tuple_display([*sources, *compiled.values(computed)])
+
+    source = compiler.close_values(pipeline, row)
+    columns += [Column(0, "", expression.type) for expression in computed]
+    return source, tuple(columns), positions
+
+
+def write_sort(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Sequence[int]) -> str:
+    """Write a function that sorts a list of rows; returns its name."""
+    module = compiler.module
+    sort_pass = module.helper(kernels.sort_pass)
+    lines = []
+    for term, position in reversed(list(zip(terms, positions, strict=True))):
+        expression = term.expression
+        recipe = order_key(expression.type, False, compiler.services.collation(term.using))
+        key = "None"
+        if not recipe.is_plain:
+            key = f"lambda value: {module.render(recipe.template, 'value')}"
+        nulls = "none" if not expression.nullable else "last" if term.nulls_last else "first"
+        lines.append(f"rows = {sort_pass}(rows, {position}, {key}, {term.descending}, {nulls!r})")
+    name = module.name("sort")
+    with module.block(f"def {name}(rows):"):
+        for line in lines:
+            module.line(line)
+        module.line("return rows")
+    return name

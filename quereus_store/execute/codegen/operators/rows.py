@@ -1,0 +1,79 @@
+"""Row by row: filters, projections, DISTINCT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler, operator
+from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import Column, ColumnRef, Conjunction, Literal, Parameter
+from quereus_store.types.sortkeys import identity_key
+
+
+@operator(nodes.Filter)
+def filter_rows(compiler: QueryCompiler, node: nodes.Filter) -> Pipeline:
+    """A condition as one ``if`` per conjunct."""
+    pipeline = compiler.open(node.input)
+    add_condition(compiler, pipeline, node.predicate)
+    return pipeline
+
+
+def add_condition(compiler: QueryCompiler, pipeline: Pipeline, predicate: nodes.BoundExpression) -> None:
+    """Let only rows through for which the predicate is true."""
+    conjuncts = predicate.operands if isinstance(predicate, Conjunction) else (predicate,)
+    for conjunct in conjuncts:
+        source = compiler.expressions(pipeline).condition(conjunct)
+        if source != "True":
+            pipeline.clauses.append(Clause("if", source))
+
+
+@operator(nodes.Project)
+def project(compiler: QueryCompiler, node: nodes.Project) -> Pipeline:
+    """Renames columns; computed ones wait until somebody asks for them."""
+    pipeline = compiler.open(node.input)
+    scope = compiler.scope(pipeline)
+    compiled = compiler.expressions(pipeline)
+    for column, expression in zip(node.columns, node.expressions, strict=True):
+        if isinstance(expression, ColumnRef):
+            if expression.id != column.id:
+                pipeline.bindings[column.id] = scope.column(expression.id)
+        elif isinstance(expression, Literal | Parameter):
+            pipeline.bindings[column.id] = compiled.value(expression)
+        else:
+            pipeline.pending[column.id] = expression
+    _rename_whole_rows(pipeline, node)
+    return pipeline
+
+
+def _rename_whole_rows(pipeline: Pipeline, node: nodes.Project) -> None:
+    """A row variable that holds exactly the projected columns still does, under their new numbers."""
+    sources = tuple(
+        expression.id if isinstance(expression, ColumnRef) else 0 for expression in node.expressions
+    )
+    for row, held in list(pipeline.whole.items()):
+        if held == sources and 0 not in sources:
+            pipeline.whole[row] = column_ids(node.columns)
+
+
+@operator(nodes.Distinct)
+def distinct(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
+    """Rows not met before."""
+    rows = compiler.rows_of(node.input)
+    key = row_identity(compiler, node.input.columns, node.using)
+    kernel = compiler.module.helper(kernels.distinct_batches)
+    return compiler.over_batches(f"{kernel}({rows}, {key})", node.columns)
+
+
+def row_identity(compiler: QueryCompiler, columns: Sequence[Column], using: Sequence[str]) -> str:
+    """Source of a function from a row to its identity; ``None`` where the row is its own."""
+    recipes = [
+        identity_key(column.type, column.nullable, compiler.services.collation(name))
+        for column, name in zip(columns, using, strict=True)
+    ]
+    if all(recipe.is_plain for recipe in recipes):
+        return "None"
+    parts = [compiler.module.render(recipe.template, f"row[{index}]") for index, recipe in enumerate(recipes)]
+    return f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"

@@ -1,0 +1,116 @@
+"""Where rows come from: tables, key lookups, literal rows, table functions."""
+
+from __future__ import annotations
+
+from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen.compiler import PipelineScope, QueryCompiler, operator
+from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.modules.contract import AccessKind
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import BoundExpression
+
+
+@operator(nodes.TableScan)
+def table_scan(compiler: QueryCompiler, node: nodes.TableScan) -> Pipeline:
+    """All rows, in primary-key order."""
+    table = compiler.table(node.table)
+    transaction = compiler.transaction(node.table, node.committed)
+    return table_rows(compiler, f"{table}.scan({transaction})", node)
+
+
+def table_rows(compiler: QueryCompiler, source: str, node: nodes.TableScan | nodes.IndexAccess) -> Pipeline:
+    """A pipeline over batches of whole table rows."""
+    row = compiler.module.name("r")
+    batch = compiler.module.name("batch")
+    ids = column_ids(node.columns)
+    whole = {row: ids} if node.positions == tuple(range(len(node.table.columns))) else {}
+    return Pipeline(
+        source=source,
+        batch=batch,
+        loop=Clause("for", batch, row),
+        bindings={
+            column_id: f"{row}[{position}]" for column_id, position in zip(ids, node.positions, strict=True)
+        },
+        whole=whole,
+    )
+
+
+@operator(nodes.IndexAccess)
+def index_access(compiler: QueryCompiler, node: nodes.IndexAccess) -> Pipeline:
+    """Rows through an access path."""
+    return table_rows(compiler, access_source(compiler, node), node)
+
+
+def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
+    """Source of the batches that an access path gives."""
+    module = compiler.module
+    table = compiler.table(node.table)
+    transaction = compiler.transaction(node.table, node.committed)
+    path = node.access.path
+    values = ExpressionCompiler(PipelineScope(compiler, None))
+    if path.kind is AccessKind.SCAN:
+        return f"{table}.scan({transaction}{', True' if path.reverse else ''})"
+    if path.kind in (AccessKind.POINTS, AccessKind.RANGES):
+        keys = _alternative_keys(values, node)
+        if path.kind is AccessKind.POINTS:
+            descending = node.table.primary_key.parts[0].descending
+            return f"{module.helper(kernels.points_rows)}({table}, {transaction}, {keys}, {descending})"
+        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {module.bind('path', path)}, {keys})"
+    prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
+    if path.kind is AccessKind.POINT:
+        return f"{module.helper(kernels.point_rows)}({table}, {transaction}, {prefix})"
+    lower = _bound_source(values, node.lower)
+    upper = _bound_source(values, node.upper)
+    return (
+        f"{module.helper(kernels.range_rows)}({table}, {transaction}, {module.bind('path', path)},"
+        f" {prefix}, {lower}, {upper})"
+    )
+
+
+def _bound_source(values: ExpressionCompiler, bound: BoundExpression | None) -> str:
+    return "None" if bound is None else values.value(bound)
+
+
+def _alternative_keys(values: ExpressionCompiler, node: nodes.IndexAccess) -> str:
+    """Source of the list of all keys: the product of the alternatives of each key part."""
+    names = [f"k{index}" for index in range(len(node.alternatives))]
+    loops = " ".join(
+        f"for {name} in {tuple_display(values.values(part))}"
+        for name, part in zip(names, node.alternatives, strict=True)
+    )
+    return f"[{tuple_display(names)} {loops}]"
+
+
+@operator(nodes.Values)
+def literal_rows(compiler: QueryCompiler, node: nodes.Values) -> Pipeline:
+    """Literal rows, or the single empty row of a query without FROM."""
+    values = ExpressionCompiler(PipelineScope(compiler, None))
+    rows = [tuple_display(values.values(row)) if row else "()" for row in node.rows]
+    return compiler.over_batches(f"([{', '.join(rows)}],)", node.columns)
+
+
+@operator(nodes.ParameterRows)
+def parameter_rows(compiler: QueryCompiler, node: nodes.ParameterRows) -> Pipeline:
+    """The tuples of parameters that the statement runs for."""
+    return compiler.over_batches("(rt.parameter_rows,)", node.columns)
+
+
+@operator(nodes.TableFunctionScan)
+def table_function(compiler: QueryCompiler, node: nodes.TableFunctionScan) -> Pipeline:
+    """The rows of a table-valued function."""
+    values = ExpressionCompiler(PipelineScope(compiler, None))
+    arguments = values.values(node.arguments)
+    if node.function.needs_context:
+        arguments.insert(0, "rt")
+    name = compiler.module.bind(f"{node.function.name.lower()}_", node.function.call)
+    rows = compiler.module.helper(kernels.batches_of)
+    return compiler.over_batches(f"{rows}({name}({', '.join(arguments)}))", node.columns)
+
+
+@operator(nodes.MutationScan)
+def mutation_rows(compiler: QueryCompiler, node: nodes.MutationScan) -> Pipeline:
+    """The RETURNING rows of a data-modifying member, which runs when first read."""
+    if node.mutation_id not in [mutation_id for mutation_id, _ in compiler.mutations]:
+        compiler.mutations.append((node.mutation_id, node.mutation))
+    return compiler.over_batches(f"(rt.mutation_rows({node.mutation_id}),)", node.columns)
