@@ -76,7 +76,8 @@ class CsvSource:
             reason = bad
         else:
             nulls = self._nulls
-            batch.rows.append([None if value in nulls else value for value in row])
+            has_null = not nulls.isdisjoint(row)
+            batch.rows.append([None if value in nulls else value for value in row] if has_null else row)
             batch.lines.append(line)
             return
         batch.rejected.append(Rejected(line, reason, row))

@@ -1,0 +1,38 @@
+"""The rows of the benchmark: pseudo-random, equal for every engine and every run.
+
+Prices are multiples of a quarter, so that sums are exact and all engines must agree on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+REGIONS = ("north", "south", "east", "west")
+GROUPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Rows of both tables, and keys to look for.
+
+    ``items`` are ``(id, grp, code, price)``, ``groups`` are ``(id, name, region)``.
+    """
+
+    items: list[tuple[int, int, str, float]]
+    groups: list[tuple[int, str, str]]
+    ids: list[int]
+    codes: list[str]
+
+
+def make_data(rows: int) -> Data:
+    """Make ``rows`` items, 100 groups, 10,000 keys and 1,000 codes to look for."""
+    random = Random(20130101)
+    items = [
+        (number, random.randrange(GROUPS), f"code-{random.randrange(rows):07d}", random.randrange(4000) / 4)
+        for number in range(rows)
+    ]
+    groups = [(number, f"group {number}", REGIONS[number % len(REGIONS)]) for number in range(GROUPS)]
+    ids = [random.randrange(rows) for _ in range(10_000)]
+    codes = [items[random.randrange(rows)][2] for _ in range(1000)]
+    return Data(items, groups, ids, codes)

@@ -1,0 +1,140 @@
+"""The figures: a table for the screen, JSON for comparison between runs."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from quereus_store.cli.bench.cases import Case
+from quereus_store.cli.bench.chart import Bars, bar_chart
+from quereus_store.cli.bench.engines import Engine
+from quereus_store.cli.bench.floor import Floor
+from quereus_store.cli.bench.runner import Results, Timing, ratio
+
+
+def print_results(
+    stream: TextIO, cases: Sequence[Case], engines: Sequence[Engine], results: Results, rows: int
+) -> None:
+    """Print times and ratios, one line a case; a ratio below its goal is marked."""
+    table = Table(title=f"{rows:,} rows, best times", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case")
+    table.add_column("unit")
+    for engine in engines:
+        table.add_column(engine.title, justify="right")
+    compared = [engine for engine in engines if engine.rival in {other.name for other in engines}]
+    for engine in compared:
+        table.add_column(f"{engine.title} ×", justify="right")
+    for case in cases:
+        timings = results[case.name]
+        table.add_row(
+            case.name,
+            "µs each" if case.operations else "ms",
+            *(_time_text(case, timings.get(engine.name)) for engine in engines),
+            *(_ratio_text(case, engine, timings) for engine in compared),
+        )
+    console = _console(stream)
+    console.print(table)
+    console.print(
+        "× is the time of sqlite3 over ours: memory against sqlite3 in memory, the others against its file "
+        "(WAL, synchronous=full). Above 1 we are faster; ! is below the goal in parentheses."
+    )
+
+
+def print_floor(stream: TextIO, floors: Sequence[Floor], results: Results) -> None:
+    """Print the raw costs, each with the engine's time for the same work."""
+    table = Table(title="the floor: storage and codec without SQL", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("work")
+    table.add_column("ms", justify="right")
+    table.add_column("the engine, ms", justify="right")
+    table.add_column("times the floor", justify="right")
+    for floor in floors:
+        timing = results.get(floor.engine_case, {}).get(floor.engine)
+        whole = timing.seconds if timing else None
+        table.add_row(
+            floor.name,
+            f"{floor.seconds * 1000:.1f}",
+            f"{whole * 1000:.1f}" if whole else "",
+            f"{whole / floor.seconds:.1f}" if whole else "",
+        )
+    _console(stream).print(table)
+
+
+def as_json(
+    cases: Sequence[Case],
+    engines: Sequence[Engine],
+    results: Results,
+    floors: Sequence[Floor],
+    memory: Mapping[str, float] | None,
+    rows: int,
+) -> str:
+    """All figures as JSON text: seconds, and ratios against ``sqlite3``."""
+    document: dict[str, Any] = {
+        "rows": rows,
+        "python": sys.version.split()[0],
+        "sqlite": sqlite3.sqlite_version,
+        "machine": platform.machine(),
+        "cases": {
+            case.name: {
+                "what": case.what,
+                "operations": case.operations or 1,
+                "seconds": {name: timing.seconds for name, timing in results[case.name].items()},
+                "ratios": {
+                    engine.name: ratio(results[case.name], engine.name, engine.rival)
+                    for engine in engines
+                    if engine.rival
+                },
+                "goals": dict(case.goals),
+            }
+            for case in cases
+        },
+        "floor": {floor.name: floor.seconds for floor in floors},
+        "streamed scan": dict(memory) if memory else None,
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def as_chart(cases: Sequence[Case], engines: Sequence[Engine], results: Results, rows: int) -> str:
+    """The ratios as an SVG bar chart."""
+    ours = [engine for engine in engines if engine.rival]
+    groups = [
+        Bars(case.name, [ratio(results[case.name], engine.name, engine.rival) for engine in ours])
+        for case in cases
+    ]
+    return bar_chart(
+        f"Speed against sqlite3 from Python, {rows:,} rows (right of 1×: faster)",
+        [engine.title for engine in ours],
+        groups,
+    )
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else 160)
+
+
+def _time_text(case: Case, timing: Timing | None) -> str:
+    if timing is None:
+        return ""
+    if timing.seconds is None:
+        return "n/a"
+    if case.operations:
+        return f"{timing.seconds / case.operations * 1e6:.1f}"
+    return f"{timing.seconds * 1000:.1f}"
+
+
+def _ratio_text(case: Case, engine: Engine, timings: Mapping[str, Timing]) -> str:
+    value = ratio(timings, engine.name, engine.rival)
+    if value is None:
+        return ""
+    goal = case.goals.get(engine.name)
+    if goal is None:
+        return f"{value:.2f}"
+    mark = "" if value >= goal else "! "
+    return f"{mark}{value:.2f} ({goal:g})"
