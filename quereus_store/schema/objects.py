@@ -25,6 +25,10 @@ Tags = Mapping[str, Any]
 NO_TAGS: Tags = MappingProxyType({})
 
 
+def _no_tags() -> Tags:
+    return NO_TAGS
+
+
 def fold(name: str) -> str:
     """The form of a name under which it is looked up."""
     return name.lower()
@@ -83,7 +87,7 @@ class ColumnSchema:
     generated: nodes.Expression | None = None
     stored: bool = False
     not_null_conflict: ConflictAction | None = None
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class UniqueConstraint:
     named: bool = False
     from_index: bool = False
     conflict: ConflictAction | None = None
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,7 @@ class CheckConstraint:
     named: bool = False
     column: int | None = None
     conflict: ConflictAction | None = None
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ class ForeignKey:
     on_delete: ReferentialAction = ReferentialAction.RESTRICT
     on_update: ReferentialAction = ReferentialAction.RESTRICT
     named: bool = False
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ class IndexSchema:
     where: nodes.Expression | None = None
     hidden: bool = False
     storage_id: int = 0
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +230,11 @@ class TableSchema:
     foreign_keys: tuple[ForeignKey, ...] = ()
     indexes: tuple[IndexSchema, ...] = ()
     module: str = "memory"
-    module_arguments: Mapping[str, Any] = field(default=NO_TAGS)
+    module_arguments: Mapping[str, Any] = field(default_factory=_no_tags)
     context: tuple[ContextVariable, ...] = ()
     derivation: Derivation | None = None
     storage_id: int = 0
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
     def column_index(self, name: str) -> int | None:
         """Position of a column by name, any case; None when there is none."""
@@ -259,7 +263,7 @@ class ViewSchema:
     name: str
     query: nodes.Query
     columns: tuple[str, ...] | None = None
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +273,7 @@ class AssertionSchema:
     schema: str
     name: str
     expression: nodes.Expression
-    tags: Tags = NO_TAGS
+    tags: Tags = field(default_factory=_no_tags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class IndexHandle:
 
 
 class MemoryTable:
-    """Rows of one :class:`TableSchema` in memory (contract: :class:`~quereus_store.modules.contract.Table`)."""
+    """Access to the rows of one :class:`TableSchema` (the contract's ``Table``)."""
 
     def __init__(self, schema: TableSchema, services: EngineServices) -> None:
         self.schema = schema
