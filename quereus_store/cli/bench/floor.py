@@ -7,9 +7,10 @@ back with the plain library; so the figures say how much of a scan or a load is 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import ENGINES, Database
 
 Item = tuple[bytes, bytes]
+ReadAll = Callable[[Path], list[Item]]
+DecodeAll = Callable[[Path, int], list[Any]]
+PutAll = Callable[[Path, list[Item]], None]
+
 _MAP_SIZE = 1 << 32
 
 
@@ -48,28 +53,28 @@ def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
         read_all, decode_all, put_all = RAW_STORES[engine.name]
         (path,) = [entry for entry in (folder / engine.name).iterdir() if not entry.name.endswith("-lock")]
         items = read_all(path)
+        fresh = (folder / f"{engine.name}-put-{number}" for number in range(repeat))
+        decode = partial(decode_all, path, len(data.items))
+
+        def put(items: list[Item] = items, put_all: PutAll = put_all, paths: Iterator[Path] = fresh) -> None:
+            put_all(next(paths), items)
+
+        title = f"{engine.title}: put the same {len(items):,} keys and values"
         floors += [
-            Floor(f"{engine.title}: iterate", _best(repeat, lambda p=path, f=read_all: f(p))),
+            Floor(f"{engine.title}: iterate", best_of(repeat, partial(read_all, path))),
             Floor(
                 f"{engine.title}: iterate and unpack the rows",
-                _best(repeat, lambda p=path, f=decode_all: f(p, len(data.items))),
+                best_of(repeat, decode),
                 "full scan, just opened",
                 engine.name,
             ),
+            Floor(title, best_of(repeat, put), "load", engine.name),
         ]
-        fresh = (folder / f"{engine.name}-put-{number}" for number in range(repeat))
-        floors.append(
-            Floor(
-                f"{engine.title}: put the same {len(items):,} keys and values",
-                _best(repeat, lambda i=items, f=put_all, paths=fresh: f(next(paths), i)),
-                "load",
-                engine.name,
-            )
-        )
     return floors
 
 
-def _best(repeat: int, work: Callable[[], Any]) -> float:
+def best_of(repeat: int, work: Callable[[], Any]) -> float:
+    """The shortest time of some rounds of work, in seconds."""
     times: list[float] = []
     for _ in range(repeat):
         started = time.perf_counter()
@@ -125,7 +130,7 @@ def leveldb() -> Any:
     return plyvel
 
 
-def _decoding(read_all: Callable[[Path], list[Item]]) -> Callable[[Path, int], list[Any]]:
+def _decoding(read_all: ReadAll) -> DecodeAll:
     def decode(path: Path, rows: int) -> list[Any]:
         values = _largest_store(read_all(path))
         assert len(values) >= rows
@@ -134,7 +139,7 @@ def _decoding(read_all: Callable[[Path], list[Item]]) -> Callable[[Path, int], l
     return decode
 
 
-RAW_STORES = {
+RAW_STORES: dict[str, tuple[ReadAll, DecodeAll, PutAll]] = {
     "lmdb": (_lmdb_items, _decoding(_lmdb_items), _lmdb_put),
     "leveldb": (_leveldb_items, _decoding(_leveldb_items), _leveldb_put),
 }

@@ -6,6 +6,7 @@ import argparse
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from quereus_store import Connection
-    from quereus_store.cli.demo.schema import DemoTable
 
 HELP = "load 336,776 flights into a database file and ask questions of them"
 
@@ -60,13 +60,11 @@ def load(connection: Connection, console: Console) -> dict[str, int]:
     started = time.perf_counter()
     with progress_bar("rows") as progress:
 
-        def step(table: DemoTable, rows: int) -> None:
-            progress(f"loading {table.name}", rows, max(rows, expected[table.name]))
+        def step(name: str, rows: int) -> None:
+            progress(f"loading {name}", rows, max(rows, expected[name]))
 
         for table in TABLES:
-            counts[table.name] = load_table(
-                connection, table, folder, lambda rows, table=table: step(table, rows)
-            )
+            counts[table.name] = load_table(connection, table, folder, partial(step, table.name))
         loaded = time.perf_counter()
         for number, statement in enumerate(INDEXES, 1):
             connection.execute(statement)
@@ -96,7 +94,7 @@ def ask(connection: Connection, console: Console) -> dict[str, list[tuple[object
         milliseconds = (time.perf_counter() - started) * 1000
         console.print(f"[bold]{number}. {question.title}[/bold]  [dim]{milliseconds:.0f} ms[/dim]")
         console.print(Syntax(question.sql, "sql", background_color="default", word_wrap=True))
-        write_table(console.file, [column[0] for column in cursor.description or ()], rows, 0)
+        write_table(sys.stdout, [column[0] for column in cursor.description or ()], rows, 0)
         console.print()
         answers[question.title] = rows
     return answers
@@ -115,7 +113,7 @@ def verify(
 
     for item in schema_statements(connection):
         console.print(f"[dim]{item.sql};[/dim]", soft_wrap=True)
-    in_order = check_database(connection, console.file)
+    in_order = check_database(connection, sys.stdout)
     found = {name: connection.execute(f"select count(*) from {name}").fetchone()[0] for name in counts}
     same_rows = found == counts
     question = QUESTIONS[0]
