@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from quereus_store.errors import StatusCode, sql_error
-from quereus_store.types.logical import ANY, NULL, NUMERIC, LogicalType
+from quereus_store.types.logical import ANY, NULL, LogicalType
 from quereus_store.types.values import WHITE_SPACE, Value, number_from_text
 
 Number = int | float
@@ -69,14 +69,3 @@ def require_numeric(name: str, positions: Sequence[int] | None = None) -> Callab
 def type_of_first(types: Sequence[LogicalType]) -> LogicalType:
     """The result has the type of the first argument."""
     return types[0] if types else ANY
-
-
-def merged_type(types: Sequence[LogicalType]) -> LogicalType:
-    """One type for several: equal types keep it, NULL yields, mixed numerics give NUMERIC, else ANY."""
-    known = [item for item in types if item is not NULL]
-    if not known:
-        return NULL if types else ANY
-    first = known[0]
-    if all(item is first for item in known):
-        return first
-    return NUMERIC if all(item.is_numeric for item in known) else ANY

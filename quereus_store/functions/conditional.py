@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from quereus_store.functions.arguments import merged_type, type_of_first
+from quereus_store.functions.arguments import type_of_first
 from quereus_store.functions.registry import Function, ScalarFunction
 from quereus_store.types.comparison import compare_operands
 from quereus_store.types.logical import ANY, TEXT, LogicalType
+from quereus_store.types.result_types import merge_types
 from quereus_store.types.values import Value, truth, typeof
 
 SPECIAL_FORMS = frozenset({"coalesce", "ifnull", "nullif", "iif", "greatest", "least"})
@@ -62,19 +63,19 @@ def choose(position: Value, *values: Value) -> Value:
 
 
 def _merged_branches(types: Sequence[LogicalType]) -> LogicalType:
-    return merged_type(types[1:]) if len(types) > 1 else ANY
+    return merge_types(types[1:]) if len(types) > 1 else ANY
 
 
 def conditional_functions() -> list[Function]:
     """The whole family, ready to register."""
     plain = {"null_propagates": False}
     return [
-        ScalarFunction("coalesce", coalesce, 0, None, merged_type, **plain),
-        ScalarFunction("ifnull", coalesce, 2, 2, merged_type, **plain),
+        ScalarFunction("coalesce", coalesce, 0, None, merge_types, **plain),
+        ScalarFunction("ifnull", coalesce, 2, 2, merge_types, **plain),
         ScalarFunction("nullif", nullif, 2, 2, type_of_first, **plain),
         ScalarFunction("iif", iif, 2, 3, _merged_branches, **plain),
-        ScalarFunction("greatest", greatest, 0, None, merged_type, **plain),
-        ScalarFunction("least", least, 0, None, merged_type, **plain),
+        ScalarFunction("greatest", greatest, 0, None, merge_types, **plain),
+        ScalarFunction("least", least, 0, None, merge_types, **plain),
         ScalarFunction("choose", choose, 1, None, _merged_branches, **plain),
         ScalarFunction("typeof", typeof, 1, 1, TEXT, nullable=False, **plain),
     ]

@@ -8,7 +8,6 @@ moment in UTC; with other numbers of arguments these names are functions of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from quereus_store.types.logical import (
     TIMESPAN,
     LogicalType,
 )
+from quereus_store.types.temporal.modifiers import date_now, datetime_now, time_now
 from quereus_store.types.values import Value, to_text
 
 
@@ -42,15 +42,7 @@ def _json_call(types: Sequence[LogicalType]) -> Callable[..., Value]:
 _TO_JSON = partial(strict_convert, logical_type=JSON)
 
 
-def _milliseconds_now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-_NOW: dict[LogicalType, Callable[[], str]] = {
-    DATE: lambda: datetime.now(UTC).strftime("%Y-%m-%d"),
-    TIME: lambda: datetime.now(UTC).strftime("%H:%M:%S"),
-    DATETIME: _milliseconds_now,
-}
+_NOW: dict[LogicalType, Callable[[], str]] = {DATE: date_now, TIME: time_now, DATETIME: datetime_now}
 
 
 def _moment(logical_type: LogicalType) -> Callable[[Value], Value]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from quereus_store.functions.arguments import (
     Number,
-    merged_type,
     number_of,
     require_numeric,
     type_of_first,
@@ -21,6 +20,7 @@ from quereus_store.functions.arguments import (
 )
 from quereus_store.functions.registry import Function, ScalarFunction
 from quereus_store.types.logical import INTEGER, REAL
+from quereus_store.types.result_types import merge_types
 from quereus_store.types.values import Value, int_to_float
 
 _LARGEST_DIGITS = 330
@@ -276,7 +276,7 @@ def math_functions() -> list[Function]:
             check=require_numeric("clamp"),
         ),
         ScalarFunction("sign", sign, 1, 1, INTEGER),
-        ScalarFunction("mod", modulo, 2, 2, merged_type),
+        ScalarFunction("mod", modulo, 2, 2, merge_types),
         *_powers(),
     ]
 

@@ -152,6 +152,7 @@ class TableFunction:
     ``.catalog``, ``.registry`` and ``.options``) first.  Failures go through
     :func:`guarded_rows`.  ``minimum`` 0 with ``maximum`` None also stands for
     functions that count their arguments themselves, to say what they want.
+    ``specialize``: as for scalar functions.
     """
 
     name: str
@@ -163,6 +164,7 @@ class TableFunction:
     needs_context: bool = False
     hidden: bool = False
     flags: int = 0
+    specialize: Callable[[Sequence[LogicalType]], Callable[..., Iterable[tuple[Value, ...]]]] | None = None
 
 
 Function = ScalarFunction | AggregateFunction | TableFunction
@@ -174,36 +176,71 @@ class FunctionRegistry:
     def __init__(self, functions: Iterable[Function] = (), parent: FunctionRegistry | None = None) -> None:
         self._parent = parent
         self._functions: dict[str, list[Function]] = {}
+        self._frozen = False
         for function in functions:
             self.register(function)
 
+    def freeze(self) -> None:
+        """Allow no further change; layer another registry over this one instead."""
+        self._frozen = True
+
     def register(self, function: Function) -> None:
-        """Add a function; one of the same name and arity is replaced."""
+        """Add a function; one of the same name and arity is replaced, whatever its kind.
+
+        Raises MISUSE on a frozen registry.
+        """
+        if self._frozen:
+            raise sql_error(StatusCode.MISUSE, "the built-in functions cannot be changed in place")
         same_name = self._functions.setdefault(function.name.lower(), [])
         same_name[:] = [
             f for f in same_name if (f.minimum, f.maximum) != (function.minimum, function.maximum)
         ]
         same_name.append(function)
 
+    def unregister(self, name: str, arguments: int | None) -> bool:
+        """Forget the function of that name and exact arity (None: variadic) of this layer; tells if there was one."""
+        same_name = self._functions.get(name.lower(), [])
+        kept = [f for f in same_name if (f.minimum, f.maximum) != _arity(arguments)]
+        same_name_count = len(same_name)
+        same_name[:] = kept
+        return len(kept) < same_name_count
+
     def find(self, name: str, arguments: int) -> Function | None:
-        """The function for a call: exact number of arguments first, then a range, then the parent."""
-        candidates = self._functions.get(name.lower(), ())
-        fitting = [
-            f for f in candidates if f.minimum <= arguments and (f.maximum is None or arguments <= f.maximum)
-        ]
-        if fitting:
-            return min(fitting, key=_width)
-        return self._parent.find(name, arguments) if self._parent else None
+        """The function for a call: of exactly that arity first, then the narrowest range that allows it.
+
+        Where two layers have equally fitting functions, the upper one's is meant.
+        """
+        folded = name.lower()
+        fitting: list[Function] = []
+        layer: FunctionRegistry | None = self
+        while layer is not None:
+            fitting += [
+                f
+                for f in layer._functions.get(folded, ())
+                if f.minimum <= arguments and (f.maximum is None or arguments <= f.maximum)
+            ]
+            layer = layer._parent
+        return min(fitting, key=_width) if fitting else None
 
     def knows(self, name: str) -> bool:
         """Whether any function has this name."""
-        return name.lower() in self._functions or (self._parent is not None and self._parent.knows(name))
+        return bool(self._functions.get(name.lower())) or (
+            self._parent is not None and self._parent.knows(name)
+        )
 
     def __iter__(self) -> Iterator[Function]:
-        if self._parent:
-            yield from self._parent
+        """All functions that a call can reach: those of the lower layer that are not replaced, then this one's."""
+        for function in self._parent or ():
+            same_name = self._functions.get(function.name.lower(), ())
+            arity = (function.minimum, function.maximum)
+            if all((f.minimum, f.maximum) != arity for f in same_name):
+                yield function
         for same_name in self._functions.values():
             yield from same_name
+
+
+def _arity(arguments: int | None) -> tuple[int, int | None]:
+    return (0, None) if arguments is None else (arguments, arguments)
 
 
 def _width(function: Function) -> float:
@@ -262,10 +299,14 @@ def guarded_evaluate(
 
 
 def guarded_rows(
-    function: TableFunction, position: SourcePosition | None = None
+    function: TableFunction,
+    position: SourcePosition | None = None,
+    types: Sequence[LogicalType] | None = None,
 ) -> Callable[..., Iterator[tuple[Value, ...]]]:
-    """``function.call`` as an iterator whose failures read ``Table-valued function NAME failed: MSG``."""
+    """The function as an iterator of rows whose failures read ``Table-valued function NAME failed: MSG``."""
     call, name = function.call, function.name
+    if types is not None and function.specialize is not None:
+        call = function.specialize(types)
 
     def guarded_call(*arguments: Value) -> Iterator[tuple[Value, ...]]:
         try:

@@ -204,33 +204,33 @@ def quote(value: Value) -> str:
 
 
 @lru_cache(maxsize=256)
-def _like(pattern: str, escape: str | None = None) -> Callable[[str], bool]:
+def _like(pattern: str, escape: str | None = None) -> Callable[[str], object]:
     return like_matcher(pattern, escape)
 
 
 @lru_cache(maxsize=256)
-def _glob(pattern: str) -> Callable[[str], bool]:
+def _glob(pattern: str) -> Callable[[str], object]:
     return glob_matcher(pattern)
 
 
 @lru_cache(maxsize=256)
-def _regexp(pattern: str) -> Callable[[str], bool]:
+def _regexp(pattern: str) -> Callable[[str], object]:
     return regexp_matcher(pattern)
 
 
 def like(pattern: Value, value: Value, escape: Value = None) -> bool:
     """``value LIKE pattern``: case-sensitive, ``%`` any run, ``_`` one code point."""
-    return _like(_text(pattern), None if escape is None else _text(escape))(_text(value))
+    return bool(_like(_text(pattern), None if escape is None else _text(escape))(_text(value)))
 
 
 def glob(pattern: Value, value: Value) -> bool:
     """``value GLOB pattern``: case-sensitive, ``*``, ``?``, ``[a-c]``, ``[^a]``."""
-    return _glob(_text(pattern))(_text(value))
+    return bool(_glob(_text(pattern))(_text(value)))
 
 
 def regexp(pattern: Value, value: Value) -> bool:
     """``value REGEXP pattern``: whether the pattern is found anywhere."""
-    return _regexp(_text(pattern))(_text(value))
+    return bool(_regexp(_text(pattern))(_text(value)))
 
 
 def _scalar(
