@@ -20,8 +20,8 @@ RESERVED: frozenset[str] = _words(
     distinct drop else end except exists explain fail false following foreign from full generated group having
     if ignore immediate in index initially inner insert intersect into is join lateral left limit natural no
     not null offset or order outer over partition pragma preceding primary range recursive release rename
-    replace returning right rollback row rows savepoint select stored table then to transaction true unbounded union
-    update using values view virtual when where with xor temp temporary
+    replace returning right rollback row rows savepoint select stored table then to transaction true unbounded
+    union update using values view virtual when where with xor temp temporary
     """
 )
 

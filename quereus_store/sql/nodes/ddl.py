@@ -135,10 +135,10 @@ class CollateConstraint(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedConstraint(Constraint):
-    """``generated always as (e) [stored|virtual]``; storage None if not written."""
+    """``generated always as (e) [stored|virtual]``; VIRTUAL if not written."""
 
     expression: Expression
-    storage: GeneratedStorage | None = None
+    storage: GeneratedStorage = GeneratedStorage.VIRTUAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,9 @@ class GroupingSets(Node):
     elements: tuple[GroupingSet | Rollup | Cube | GroupingSets, ...]
 
 
+GroupingElement: TypeAlias = Expression | GroupingSet | Rollup | Cube | GroupingSets
+
+
 @dataclass(frozen=True, slots=True)
 class MembershipFlag(Node):
     """``exists [left|right] as name`` after a join or set operator; side None if not written."""
@@ -243,7 +246,7 @@ class Select(Node):
     items: tuple[ResultColumn | ResultStar, ...]
     source: Relation | None = None
     where: Expression | None = None
-    group_by: tuple[Expression | GroupingSet | Rollup | Cube | GroupingSets, ...] = ()
+    group_by: tuple[GroupingElement, ...] = ()
     having: Expression | None = None
     windows: tuple[WindowDefinition, ...] = ()
     qualify: Expression | None = None

@@ -148,7 +148,9 @@ class AlterParser(DefinitionStatementParser):
             if change is None:
                 raise self.failure(_TAGS_EXPECTATION, got=True)
             return ChangeTags(change, constraint=constraint, position=position)
-        if self.token.key == "column" and self.peek_key() not in _TAG_OPERATIONS:
+        if self.token.key == "column" and (
+            self.peek_key() not in _TAG_OPERATIONS or self.peek_key(2) in _TAG_OPERATIONS
+        ):
             self.advance()
         column = self.expect_name("Expected column name after ALTER COLUMN.")
         change = self.tag_change()

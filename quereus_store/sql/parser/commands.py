@@ -163,7 +163,7 @@ class Parser(DeclarationParser):
     def analyze(self) -> Statement:
         """``analyze [t | s.t | s.*]``."""
         position = self.advance().position
-        if not self.is_schema_or_table_name(self.token) or self.token.key == "refresh":
+        if not self.is_schema_or_table_name(self.token) or self.at_words("refresh", "materialized"):
             return Analyze(position=position)
         name = self.take_name()
         if not self.accept("."):

@@ -210,10 +210,10 @@ class DefinitionStatementParser(DefinitionParser):
     def indexed_column(self) -> IndexedColumn:
         """``e [collate c] [asc|desc]``."""
         position = self.token.position
-        expression = self.expression()
-        collation: str | None = None
-        if isinstance(expression, Collate):
-            expression, collation = expression.operand, expression.collation
+        written = self.expression()
+        expression, collation = written, None
+        if isinstance(written, Collate):
+            expression, collation = written.operand, written.collation
         descending = self.accept("desc")
         if not descending:
             self.accept("asc")

@@ -218,7 +218,9 @@ class DeclarationParser(AlterParser):
 
     def optional_schema(self) -> str | None:
         """``[name]``."""
-        if not self.is_schema_or_table_name(self.token) or self.token.key in ("options", "version"):
+        if not self.is_schema_or_table_name(self.token) or self.at_words("options", "("):
+            return None
+        if self.token.key == "version" and self.peek_key() in (STRING, INTEGER, REAL):
             return None
         return self.take_name()
 

@@ -199,9 +199,9 @@ class DefinitionParser(ModificationParser):
         expression = self.enclosed(
             "Expected '(' after GENERATED ALWAYS AS.", "Expected ')' after generated expression."
         )
-        storage = _STORAGE.get(self.token.key)
-        if storage is not None:
-            self.advance()
+        storage = GeneratedStorage.VIRTUAL
+        if self.token.key in _STORAGE:
+            storage = _STORAGE[self.advance().key]
         return GeneratedConstraint(
             expression, storage, name=name, tags=self.named_tags(name), position=position
         )

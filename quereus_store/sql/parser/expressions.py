@@ -133,8 +133,9 @@ _OPERAND_STARTS = frozenset(
     {INTEGER, REAL, STRING, BLOB, PARAMETER, QUOTED, "(", "-", "+", "~", "null", "true", "false", "case"}
     | {"cast", "not", "exists"}
 )
+_CALL_WORDS = FUNCTION_NAMES | {"row"}
 _QUERY_STARTS = frozenset({"select", "values", "with", "insert", "update", "delete"})
-_AFTER_QUERY = frozenset({")", "union", "intersect", "except", "diff", "order", "limit"})
+_AFTER_QUERY = frozenset({")", "union", "intersect", "except", "diff", "order", "limit", "with"})
 _TWO_WORD_TYPES = frozenset(
     {
         ("double", "precision"),
@@ -247,7 +248,7 @@ class ExpressionParser(TokenCursor):
         if word not in _PREDICATES:
             return None
         soft = word in _PATTERNS and word != "like"
-        if soft and not self.starts_operand(self.peek(2 if negated else 1)):
+        if soft and not self.starts_operand(2 if negated else 1):
             return None
         if negated:
             self.advance()
@@ -261,7 +262,7 @@ class ExpressionParser(TokenCursor):
         else:
             pattern = self.expression(BITS)
             escape: Expression | None = None
-            if self.token.key == "escape" and self.starts_operand(self.peek()):
+            if self.token.key == "escape" and self.starts_operand(1):
                 self.advance()
                 escape = self.expression(BITS)
             found = PatternMatch(_PATTERNS[word], left, pattern, escape, position=position)
@@ -319,9 +320,9 @@ class ExpressionParser(TokenCursor):
         as_text = self.advance().key == "->>"
         path = self.primary()
         if isinstance(path, Literal):
-            if path.kind is LiteralKind.TEXT and not str(path.value).startswith("$"):
+            if isinstance(path.value, str) and not path.value.startswith("$"):
                 path = Literal(LiteralKind.TEXT, f"$.{path.value}", position=path.position)
-            elif path.kind is LiteralKind.INTEGER:
+            elif path.kind is LiteralKind.INTEGER and isinstance(path.value, int):
                 path = Literal(LiteralKind.TEXT, f"$[{path.value}]", position=path.position)
         call = FunctionCall("json_extract", (left, path), position=left.position)
         return Cast(call, TypeName("text"), position=left.position) if as_text else call
@@ -527,7 +528,10 @@ class ExpressionParser(TokenCursor):
             for place in range(index, inner)
         )
 
-    def starts_operand(self, token: Token) -> bool:
-        """Whether a token can begin an operand: tells a soft operator from an alias."""
+    def starts_operand(self, distance: int) -> bool:
+        """Whether an operand can begin ``distance`` tokens ahead: tells a soft operator from an alias."""
+        token = self.peek(distance)
         key = token.key
+        if key in _CALL_WORDS:
+            return self.peek_key(distance + 1) == "("
         return key in _OPERAND_STARTS or (token.is_word and key not in RESERVED)

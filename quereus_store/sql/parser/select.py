@@ -13,6 +13,7 @@ from quereus_store.sql.nodes import (
     DataModification,
     DefaultValue,
     Expression,
+    GroupingElement,
     Materialization,
     MembershipFlag,
     NullsPlacement,
@@ -41,9 +42,9 @@ _DIFF_FLAGS = (
     "EXCEPTs, so branch membership is ambiguous"
 )
 _LOST_WRITE = (
-    "WITH member '{name}' is data-modifying ({verb}), which is only allowed in a statement's own leading WITH "
-    "clause — not in a subquery or a stored view/materialized-view body, where the write would either be dropped "
-    "or re-driven on every evaluation. Move the mutation to the statement that uses this query."
+    "WITH member '{name}' is data-modifying ({verb}), which is only allowed in a statement's own leading "
+    "WITH clause — not in a subquery or a stored view/materialized-view body, where the write would either "
+    "be dropped or re-driven on every evaluation. Move the mutation to the statement that uses this query."
 )
 
 
@@ -257,14 +258,14 @@ class SelectParser(SourceParser):
         items = self.comma_list(self.result_item)
         source = self.from_clause("from")
         where = self.expression() if self.accept("where") else None
-        group_by = ()
+        group_by: tuple[GroupingElement, ...] = ()
         if self.accept("group"):
             self.expect("by", "Expected 'BY' after 'GROUP'.")
             group_by = self.comma_list(self.grouping_element)
         having = self.expression() if self.accept("having") else None
         windows = self.window_clause()
         qualify: Expression | None = None
-        if self.token.key == "qualify" and self.starts_operand(self.peek()):
+        if self.token.key == "qualify" and self.starts_operand(1):
             self.advance()
             qualify = self.expression()
         return Select(

@@ -14,6 +14,7 @@ from quereus_store.sql.nodes import (
     FrameExclusion,
     FrameUnit,
     FunctionSource,
+    GroupingElement,
     GroupingSet,
     GroupingSets,
     Join,
@@ -128,8 +129,8 @@ class SourceParser(ExpressionParser):
         """Refuse flags that say nothing or are ambiguous."""
         if kind not in _OUTER:
             raise self.error(
-                f"'exists ... as' is not valid on an {kind.upper()} join (no side is null-extended, so the flag "
-                "would be a constant true)",
+                f"'exists ... as' is not valid on an {kind.upper()} join (no side is null-extended, so the "
+                "flag would be a constant true)",
                 start.position,
             )
         if kind is JoinKind.FULL:
@@ -167,9 +168,9 @@ class SourceParser(ExpressionParser):
             call = self.call(name.lower(), position)
             alias, columns = self.source_alias()
             return FunctionSource(call, alias, columns, lateral, position=position)
-        name = self.object_name()
+        table = self.object_name()
         alias, columns = self.source_alias()
-        return TableReference(name.name, name.schema, alias, columns, position=position)
+        return TableReference(table.name, table.schema, alias, columns, position=position)
 
     def source_alias(self) -> tuple[str | None, tuple[str, ...]]:
         """``[[as] alias] [(columns)]``."""
@@ -186,7 +187,7 @@ class SourceParser(ExpressionParser):
     def at_clause(self) -> bool:
         """Whether a soft word opens WINDOW or QUALIFY here rather than being an alias."""
         if self.token.key == "qualify":
-            return self.starts_operand(self.peek())
+            return self.starts_operand(1)
         return self.at_window_clause()
 
     def at_window_clause(self) -> bool:
@@ -200,7 +201,7 @@ class SourceParser(ExpressionParser):
 
     # GROUP BY
 
-    def grouping_element(self) -> Expression | GroupingSet | Rollup | Cube | GroupingSets:
+    def grouping_element(self) -> GroupingElement:
         """One element of GROUP BY."""
         key = self.token.key
         if self.peek_key() == "(" and key in ("rollup", "cube"):
