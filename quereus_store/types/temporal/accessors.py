@@ -1,4 +1,4 @@
-"""Looking into durations and at date texts: ``timespan_hours(x)``, ``timespan_total_seconds(x)``, ``IsISODate(x)``.
+"""Looking into durations and date texts: ``timespan_hours(x)``, ``timespan_total_days(x)``, ``IsISODate(x)``.
 
 The components are the units as they are stored, not rebalanced; the totals are the whole length
 (types-and-values, section 14).  Only ISO text has either; all else gives NULL.
