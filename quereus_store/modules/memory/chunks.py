@@ -24,7 +24,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import compress, islice, pairwise
-from operator import attrgetter, eq, lt
+from operator import attrgetter, eq, itemgetter, lt
 from typing import Any, TypeAlias
 
 from quereus_store.errors import InternalError
@@ -33,6 +33,8 @@ Row: TypeAlias = tuple[Any, ...]
 Key: TypeAlias = Any
 Frozen: TypeAlias = "tuple[list[Chunk], list[Key], int]"
 Position: TypeAlias = tuple[int, int]
+Undo: TypeAlias = tuple[Any, ...]
+"""A function and its arguments."""
 
 FULL = 1024
 """Rows of a chunk that was filled in key order."""
@@ -40,8 +42,31 @@ LARGEST = 1536
 """A chunk that grows beyond this is cut in two."""
 SMALLEST = 256
 """A chunk that shrinks below this joins its neighbour if there is room."""
+SPARSE = 24
+"""With up to so many rows per chunk a batch is written row by row."""
 
 _rows_of = attrgetter("rows")
+
+
+class Extreme:
+    """A part of a key beyond all others; ``key`` is what it looks like inside a reversed key."""
+
+    __slots__ = ("high", "key")
+
+    def __init__(self, high: bool) -> None:
+        self.high = high
+        self.key: Extreme = self
+
+    def __lt__(self, other: object) -> bool:
+        return not self.high
+
+    def __gt__(self, other: object) -> bool:
+        return self.high
+
+
+HIGHEST = Extreme(True)
+LOWEST = Extreme(False)
+HIGHEST.key, LOWEST.key = LOWEST, HIGHEST
 
 
 class Chunk:
@@ -69,7 +94,12 @@ def sort_by_key(keys: list[Key], rows: Sequence[Row]) -> tuple[list[Key], list[R
     if _is_sorted(keys):
         return keys, list(rows)
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    return [keys[i] for i in order], [rows[i] for i in order]
+    return gather(keys, order), gather(rows, order)
+
+
+def gather(items: Sequence[Any], order: list[int]) -> list[Any]:
+    """The items at these places, in this order."""
+    return list(itemgetter(*order)(items)) if len(order) > 1 else [items[place] for place in order]
 
 
 def _is_sorted(keys: list[Key]) -> bool:
@@ -172,6 +202,22 @@ class SortedRows:
         pieces = _pieces(chunks, start, stop)
         return _reversed_pieces(pieces) if reverse else iter(pieces)
 
+    def equal(self, own: Key) -> list[Row]:
+        """In an index, the rows whose own half of the key is this one."""
+        probe = (own,)
+        number = bisect_left(self.lasts, probe)
+        if number == len(self.lasts):
+            return []
+        chunk = self.chunks[number]
+        keys = chunk.keys
+        begin = end = bisect_left(keys, probe)
+        near = min(begin + 16, len(keys))
+        while end < near and keys[end][0] == own:
+            end += 1
+        if end < near:
+            return chunk.rows[begin:end]
+        return self.collect((number, begin), self.position((own, HIGHEST), False))
+
     def collect(self, start: Position, stop: Position) -> list[Row]:
         """The rows between two positions in one new list."""
         first, begin = start
@@ -265,38 +311,71 @@ class SortedRows:
         raise InternalError(f"memory table: no row has the key {key!r}")
 
     # --- changing many rows ----------------------------------------------------------------------------
+    # Each returns the call that takes the change back.  Where a chunk gets only some of the rows,
+    # changing rows one by one is cheaper than building the chunk anew.
 
-    def merge(self, keys: list[Key], rows: list[Row]) -> None:
-        """Add rows whose keys are sorted; raises :class:`DuplicateKey` and then has changed nothing."""
-        if not keys:
-            return
-        clash = _adjacent_equal(keys)
+    def merge(self, keys: list[Key], rows: list[Row], distinct: bool = False) -> Undo:
+        """Add rows whose keys are sorted; raises :class:`DuplicateKey` and then has changed nothing.
+
+        ``distinct``: the keys are known to differ from each other and from those that are there.
+        """
+        clash = None if distinct else _adjacent_equal(keys)
         if clash is not None:
             raise DuplicateKey(rows[clash + 1], rows[clash])
+        groups = list(_groups(self.lasts, keys))
+        if len(keys) <= SPARSE * len(groups):
+            return self._merge_singly(keys, rows)
+        frozen = self.freeze()
         swap = _Swap(self)
-        for number, low, high in _groups(self.lasts, keys):
+        for number, low, high in groups:
             if number == len(self.chunks):
                 swap.tail(keys[low:high], rows[low:high])
             else:
                 swap.replace(number, *_merged(self.chunks[number], keys[low:high], rows[low:high]))
         self._adopt(swap, len(keys))
+        return SortedRows.restore, self, frozen
 
-    def remove(self, keys: list[Key]) -> None:
+    def _merge_singly(self, keys: list[Key], rows: list[Row]) -> Undo:
+        for count, (key, row) in enumerate(zip(keys, rows, strict=True)):
+            existing = self.insert(key, row)
+            if existing is not None:
+                self._delete_singly(keys[:count])
+                raise DuplicateKey(row, existing)
+        return SortedRows._delete_singly, self, keys
+
+    def remove(self, keys: list[Key]) -> Undo:
         """Take out the rows of these keys (sorted, all there)."""
-        if not keys:
-            return
+        groups = list(_groups(self.lasts, keys))
+        if len(keys) <= SPARSE * len(groups):
+            rows = [self._row(key) for key in keys]
+            self._delete_singly(keys)
+            return SortedRows._merge_singly, self, keys, rows
+        frozen = self.freeze()
         swap = _Swap(self)
-        for number, low, high in _groups(self.lasts, keys):
+        for number, low, high in groups:
             chunk = self._chunk_for(number, keys[low])
             swap.replace(number, *_without(chunk, keys[low:high]))
         self._adopt(swap, -len(keys))
+        return SortedRows.restore, self, frozen
 
-    def replace_many(self, keys: list[Key], rows: list[Row]) -> None:
+    def _delete_singly(self, keys: list[Key]) -> None:
+        for key in keys:
+            self.delete(key)
+
+    def _row(self, key: Key) -> Row:
+        number, place = self._find(key)
+        return self.chunks[number].rows[place]
+
+    def replace_many(self, keys: list[Key], rows: list[Row]) -> Undo:
         """Put other rows in the places of these keys (sorted, all there)."""
-        if not keys:
-            return
+        groups = list(_groups(self.lasts, keys))
+        if len(keys) <= SPARSE * len(groups):
+            old = [self._row(key) for key in keys]
+            self._replace_singly(keys, rows)
+            return SortedRows._replace_singly, self, keys, old
+        frozen = self.freeze()
         swap = _Swap(self)
-        for number, low, high in _groups(self.lasts, keys):
+        for number, low, high in groups:
             chunk = self._chunk_for(number, keys[low])
             if high - low == len(chunk.keys):
                 swap.replace(number, chunk.keys.copy(), rows[low:high])
@@ -307,6 +386,11 @@ class SortedRows:
                     changed[place] = row
                 swap.replace(number, chunk.keys.copy(), changed)
         self._adopt(swap, 0)
+        return SortedRows.restore, self, frozen
+
+    def _replace_singly(self, keys: list[Key], rows: list[Row]) -> None:
+        for key, row in zip(keys, rows, strict=True):
+            self.replace(key, row)
 
     def _chunk_for(self, number: int, key: Key) -> Chunk:
         if number == len(self.chunks):
@@ -391,13 +475,13 @@ def _groups(lasts: list[Key], keys: list[Key]) -> Iterator[tuple[int, int, int]]
 
 
 def _merged(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[Key], list[Row]]:
-    if len(keys) * 16 <= len(chunk.keys):
+    if len(keys) * 6 <= len(chunk.keys):
         return _merged_singly(chunk, keys, rows)
     both_keys, both_rows = chunk.keys + keys, chunk.rows + rows
     # Two sorted runs: the sort merges them in linear time.
     order = sorted(range(len(both_keys)), key=both_keys.__getitem__)
-    new_keys = [both_keys[i] for i in order]
-    new_rows = [both_rows[i] for i in order]
+    new_keys = gather(both_keys, order)
+    new_rows = gather(both_rows, order)
     clash = _adjacent_equal(new_keys)
     if clash is not None:
         # The sort is stable, so the old row stands before the new one.

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.modules.contract import AccessPath, Comparison, EngineServices, RowFunction
-from quereus_store.modules.memory.chunks import Key, Position, Row, SortedRows
+from quereus_store.modules.memory.chunks import HIGHEST, LOWEST, Key, Position, Row, SortedRows
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.types import logical
 from quereus_store.types.collations import Collation
@@ -41,26 +41,6 @@ from quereus_store.types.values import BLOB_RANK, NUMERIC_RANK, TEXT_RANK, stora
 Probe: TypeAlias = tuple[Key, bool]
 Component: TypeAlias = Any
 
-
-class Extreme:
-    """A component beyond all others; ``key`` is what it looks like inside a reversed key."""
-
-    __slots__ = ("high", "key")
-
-    def __init__(self, high: bool) -> None:
-        self.high = high
-        self.key: Extreme = self
-
-    def __lt__(self, other: object) -> bool:
-        return not self.high
-
-    def __gt__(self, other: object) -> bool:
-        return self.high
-
-
-HIGHEST = Extreme(True)
-LOWEST = Extreme(False)
-HIGHEST.key, LOWEST.key = LOWEST, HIGHEST
 
 _NUMBERS = frozenset((int, bool, float))
 _WHOLE = frozenset((int, bool))
@@ -99,7 +79,7 @@ class Part:
 class PartKey:
     """The components of one part: source to inline, and probes for values of any class."""
 
-    __slots__ = ("_accepted", "_function", "_rank", "null", "part", "template")
+    __slots__ = ("_function", "_rank", "accepted", "null", "part", "template")
 
     def __init__(self, part: Part) -> None:
         if part.descending:
@@ -109,7 +89,7 @@ class PartKey:
         self.part = part
         self.template = recipe.template
         self._function = recipe.function
-        self._rank, self._accepted = _RANKS.get(part.type, (0, frozenset()))
+        self._rank, self.accepted = _RANKS.get(part.type, (0, frozenset()))
         self.null: Component = recipe.apply(None) if part.nullable else LOWEST
 
     @property
@@ -121,7 +101,7 @@ class PartKey:
         """The component that a value of any class would have."""
         if value is None:
             return self.null
-        if type(value) in self._accepted or not self._accepted:
+        if type(value) in self.accepted or not self.accepted:
             return value if self._function is None else self._convert(value)
         if type(value) is float and self._rank == NUMERIC_RANK:
             number = number_key(value)
@@ -157,6 +137,8 @@ class KeyOf:
         )
         self.rows: Callable[[Sequence[Row]], list[Key]] = self._row_function()
         self.row: Callable[[Row], Key] = self._single_function()
+        self.key: Callable[[Sequence[Any]], Key] = self._key_function()
+        """The key that values of all parts would have."""
 
     # --- keys of rows ----------------------------------------------------------------------------------
 
@@ -232,11 +214,17 @@ class KeyOf:
 
     # --- probes ----------------------------------------------------------------------------------------
 
-    def key(self, values: Sequence[Any]) -> Key:
-        """The key that these values of all parts (of a primary key) would have."""
+    def _key_function(self) -> Callable[[Sequence[Any]], Key]:
         if len(self.parts) == 1:
-            return self.parts[0].probe(values[0])
-        return tuple([part.probe(value) for part, value in zip(self.parts, values, strict=True)])
+            part = self.parts[0]
+            probe = part.probe
+            if part.is_plain and part.accepted:
+                accepted = part.accepted
+                return lambda values: value if type(value := values[0]) in accepted else probe(value)
+            return lambda values: probe(values[0])
+        return lambda values: tuple(
+            [part.probe(value) for part, value in zip(self.parts, values, strict=True)]
+        )
 
     def _components(self, values: Sequence[Any]) -> tuple[Component, ...]:
         return tuple([part.probe(value) for part, value in zip(self.parts, values, strict=False)])

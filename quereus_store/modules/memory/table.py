@@ -27,7 +27,7 @@ from quereus_store.modules.contract import (
     RowFunction,
     UniqueViolation,
 )
-from quereus_store.modules.memory.chunks import DuplicateKey, Key, SortedRows, sort_by_key
+from quereus_store.modules.memory.chunks import DuplicateKey, Key, SortedRows, gather, sort_by_key
 from quereus_store.modules.memory.keys import KeyOf, index_key_of, primary_key_of
 from quereus_store.modules.memory.transactions import Snapshot, TableState, Writer
 from quereus_store.schema.objects import IndexSchema, TableSchema, UniqueConstraint, fold
@@ -112,6 +112,11 @@ class MemoryTable:
     ) -> Iterator[Batch]:
         """The rows of a RANGE path in key order."""
         key, tree = self._way(transaction, path)
+        if path.equal == len(key.parts) and key.nested:
+            rows = tree.equal(key.key(prefix))
+            if path.reverse:
+                rows.reverse()
+            return iter((rows,) if rows else ())
         return tree.between(*key.span(tree, path, prefix, lower, upper), path.reverse)
 
     def ranges(
@@ -119,7 +124,10 @@ class MemoryTable:
     ) -> list[list[Row]]:
         """The rows of each prefix, in key order."""
         key, tree = self._way(transaction, path)
-        found = [tree.collect(*key.span(tree, path, prefix, None, None)) for prefix in prefixes]
+        if path.equal == len(key.parts) and key.nested:
+            found = [tree.equal(key.key(prefix)) for prefix in prefixes]
+        else:
+            found = [tree.collect(*key.span(tree, path, prefix, None, None)) for prefix in prefixes]
         if path.reverse:
             for rows in found:
                 rows.reverse()
@@ -208,25 +216,20 @@ class MemoryTable:
 
     def _insert_many(self, transaction: Writer, state: TableState, rows: Sequence[Row]) -> bool:
         """Merge a batch; False, and nothing changed, if some key is taken."""
-        frozen = _freeze(state)
+        keys, ordered = sort_by_key(self._key.rows(rows), rows)
+        entries = []
+        for handle in self._indexes:
+            tree = state.indexes[handle.storage_id]
+            own, primary_keys, held = _sorted_entries(*handle.entries(ordered, keys))
+            if handle.storage_id in self._unique and _any_taken(tree, handle.key.without_nulls(own)):
+                return False
+            entries.append((tree, list(zip(own, primary_keys, strict=True)), held))
         try:
-            keys, ordered = sort_by_key(self._key.rows(rows), rows)
-            state.primary.merge(keys, ordered)
-            for handle in self._indexes:
-                tree = state.indexes[handle.storage_id]
-                own, primary_keys, held = _sorted_entries(*handle.entries(ordered, keys))
-                if handle.storage_id in self._unique and _any_taken(tree, handle.key.without_nulls(own)):
-                    _restore(frozen)
-                    return False
-                tree.merge(list(zip(own, primary_keys, strict=True)), held)
+            transaction.log(*state.primary.merge(keys, ordered))
         except DuplicateKey:
-            _restore(frozen)
             return False
-        except BaseException:
-            # An index expression may fail for a row.
-            _restore(frozen)
-            raise
-        _log_restore(transaction, frozen)
+        for tree, index_keys, held in entries:
+            transaction.log(*tree.merge(index_keys, held, distinct=True))
         return True
 
     # --- delete ----------------------------------------------------------------------------------------
@@ -257,11 +260,9 @@ class MemoryTable:
         for handle in self._indexes:
             own, primary_keys, _ = _sorted_entries(*handle.entries(ordered, keys))
             gone.append((state.indexes[handle.storage_id], list(zip(own, primary_keys, strict=True))))
-        frozen = _freeze(state)
-        state.primary.remove(keys)
+        transaction.log(*state.primary.remove(keys))
         for tree, entries in gone:
-            tree.remove(entries)
-        _log_restore(transaction, frozen)
+            transaction.log(*tree.remove(entries))
 
     # --- update ----------------------------------------------------------------------------------------
 
@@ -313,14 +314,15 @@ class MemoryTable:
                 if _any_taken(tree, sorted(handle.key.without_nulls(changed))):
                     return False
             plans.append((tree, _nested(before, old_keys), _nested(after, keys)))
-        frozen = _freeze(state)
+        token = transaction.savepoint()
         try:
             for tree, from_keys, to_keys in plans:
-                _replace_entries(tree, from_keys, to_keys, new)
+                _replace_entries(transaction, tree, from_keys, to_keys, new)
         except DuplicateKey:
-            _restore(frozen)
+            transaction.rollback_to(token)
             return False
-        _log_restore(transaction, frozen)
+        finally:
+            transaction.release(token)
         return True
 
     # --- whole trees -----------------------------------------------------------------------------------
@@ -357,7 +359,7 @@ def _index_tree(
             if same and not handle.key.has_null(own[place]):
                 raise UniqueViolation(constraint, held[place + 1], held[place])
     tree = SortedRows()
-    tree.merge(list(zip(own, primary_keys, strict=True)), held)
+    tree.merge(list(zip(own, primary_keys, strict=True)), held, distinct=True)
     return tree
 
 
@@ -368,7 +370,7 @@ def _sorted_entries(
     # Stable, so entries with equal own halves stay in primary-key order; and sorting the halves
     # alone compares plain values, not tuples.
     order = sorted(range(len(own)), key=own.__getitem__)
-    return [own[i] for i in order], [primary_keys[i] for i in order], [rows[i] for i in order]
+    return gather(own, order), gather(primary_keys, order), gather(rows, order)
 
 
 def _holder(tree: SortedRows, own: Key) -> Row | None:
@@ -411,32 +413,21 @@ def _replace_entry(
         transaction.log(SortedRows.delete, tree, key)
 
 
-def _replace_entries(tree: SortedRows, old_keys: list[Any], keys: list[Any], rows: Sequence[Row]) -> None:
+def _replace_entries(
+    transaction: Writer, tree: SortedRows, old_keys: list[Any], keys: list[Any], rows: Sequence[Row]
+) -> None:
     """Change many rows of a tree; raises DuplicateKey with the tree half changed."""
+    log = transaction.log
     if old_keys == keys:
         kept = [key is not None for key in keys]
-        tree.replace_many(*sort_by_key(list(compress(keys, kept)), list(compress(rows, kept))))
+        log(*tree.replace_many(*sort_by_key(list(compress(keys, kept)), list(compress(rows, kept)))))
         return
     same = [key is not None and key == before for before, key in zip(old_keys, keys, strict=True)]
     gone = [key for key, stays in zip(old_keys, same, strict=True) if not stays and key is not None]
     come = [not stays and key is not None for key, stays in zip(keys, same, strict=True)]
-    tree.remove(sorted(gone))
-    tree.merge(*sort_by_key(list(compress(keys, come)), list(compress(rows, come))))
-    tree.replace_many(*sort_by_key(list(compress(keys, same)), list(compress(rows, same))))
-
-
-def _freeze(state: TableState) -> list[tuple[SortedRows, Any]]:
-    return [(tree, tree.freeze()) for tree in (state.primary, *state.indexes.values())]
-
-
-def _restore(frozen: list[tuple[SortedRows, Any]]) -> None:
-    for tree, was in frozen:
-        tree.restore(was)
-
-
-def _log_restore(transaction: Writer, frozen: list[tuple[SortedRows, Any]]) -> None:
-    for tree, was in frozen:
-        transaction.log(SortedRows.restore, tree, was)
+    log(*tree.remove(sorted(gone)))
+    log(*tree.merge(*sort_by_key(list(compress(keys, come)), list(compress(rows, come)))))
+    log(*tree.replace_many(*sort_by_key(list(compress(keys, same)), list(compress(rows, same)))))
 
 
 @contextmanager
