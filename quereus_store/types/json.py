@@ -129,17 +129,36 @@ def render_json(value: Any) -> str:
 
 
 def canonicalize(value: Any) -> Any:
-    """The same document with the keys of every object in code-point order; for keys, never for show."""
+    """The same document, keys in code-point order and whole floats as integers; for keys, not for show."""
     if type(value) is dict:
         return {key: canonicalize(value[key]) for key in sorted(value)}
     if type(value) is list:
         return [canonicalize(item) for item in value]
+    if type(value) is float and value.is_integer():
+        return int(value)
     return value
 
 
 def canonical_json(value: Any) -> str:
-    """The compact text of the canonical form: by it objects rank in an ANY column."""
-    return render_json(canonicalize(value))
+    """The text of the canonical form, by which objects rank in an ANY column: equal for equal documents.
+
+    An infinity, which has no spelling of its own in JSON, is a number that reads back as one.
+    """
+    return _canonical_text(canonicalize(value))
+
+
+_CANONICAL_INFINITY: Mapping[float, str] = MappingProxyType({math.inf: "1e999", -math.inf: "-1e999"})
+
+
+def _canonical_text(value: Any) -> str:
+    if type(value) is dict:
+        inner = ",".join(f"{quote_string(key)}:{_canonical_text(item)}" for key, item in value.items())
+        return f"{{{inner}}}"
+    if type(value) is list:
+        return f"[{','.join(map(_canonical_text, value))}]"
+    if type(value) is float and value in _CANONICAL_INFINITY:
+        return _CANONICAL_INFINITY[value]
+    return render_json(value)
 
 
 # --- equality and order -----------------------------------------------------------------------------------
