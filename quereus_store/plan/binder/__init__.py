@@ -1,0 +1,37 @@
+"""The binder: syntax tree in, logical plan out.
+
+It resolves names to column numbers, settles types, coercions and collations, and
+reports every error that a statement's text can have.  Nothing later looks a name up.
+
+=====================  =======================================================================
+module                 holds
+=====================  =======================================================================
+``context``            what the binder is told: catalog, registries, parameter types
+``scopes``             what a name means where it stands
+``expressions``        operators, predicates, CASE, CAST; the table of node binders
+``comparisons``        coercion and collation of everything that compares; row values
+``calls``              function lookup, special forms, aggregate calls
+``subqueries``         scalar, EXISTS, IN, ANY, ALL
+``relations``          tables, views and common tables by name
+``from_clause``        sources and joins
+``select_list``        stars, output names, projection
+``grouping``           keys, aggregates, what may be read after grouping
+``windows``            window functions and frames
+``ordering``           ORDER BY, LIMIT
+``select``             a SELECT's clauses in their logical order
+``set_operations``     UNION and its kin, membership flags
+``common_tables``      WITH, recursion
+``queries``            whole queries: the entry point :func:`bind_query`
+``rows``               expressions over one row: CHECK, DEFAULT, GENERATED, index parts
+``dml``                INSERT, UPDATE, DELETE: the entry point :func:`bind_mutation`
+=====================  =======================================================================
+
+The rules are those of the chapters queries, types-and-values and
+dml-transactions-constraints.
+"""
+
+from quereus_store.plan.binder import calls, subqueries, windows  # noqa: F401 - they fill the table of binders
+from quereus_store.plan.binder.context import BindContext, Environment, References
+from quereus_store.plan.binder.queries import bind_query
+
+__all__ = ["BindContext", "Environment", "References", "bind_query"]

@@ -1,0 +1,236 @@
+"""Scopes: what a name means where it stands (queries, section 7).
+
+A scope answers :meth:`Scope.find` for the names of one query level and knows
+the level around it.  :func:`resolve` walks outward; the first level that knows a
+name decides.  That a name came from an outer level needs no mark: its column
+number is one that the inner plan does not produce.
+
+==================  ============================================================
+scope               names
+==================  ============================================================
+``FromScope``       the sources of FROM
+``GroupedScope``    the same, after grouping: keys only (module ``grouping``)
+``AliasScope``      select aliases in front of another scope
+``RowScope``        one row's columns, and ``new.`` / ``old.`` images (row expressions)
+==================  ============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.schema.objects import fold
+from quereus_store.sql import nodes
+
+
+class Scope(Protocol):
+    """One level of names; ``parent`` is the level around it."""
+
+    @property
+    def parent(self) -> Scope | None: ...
+
+    def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
+        """What the name means at this level, None if it means nothing; raises ERROR when ambiguous."""
+        ...
+
+
+def column_text(name: nodes.ColumnReference) -> str:
+    """A column reference as messages print it."""
+    return ".".join(part for part in (name.schema, name.table, name.column) if part is not None)
+
+
+def unknown_column(name: nodes.ColumnReference) -> Error:
+    """The error for a name that no scope knows."""
+    if name.table is not None:
+        return sql_error(StatusCode.ERROR, f"{column_text(name)} isn't a column", name.position)
+    return sql_error(StatusCode.ERROR, f"Column not found: {name.column}", name.position)
+
+
+def ambiguous_column(name: nodes.ColumnReference) -> Error:
+    """The error for a name that several sources share."""
+    return sql_error(StatusCode.ERROR, f"ambiguous column name: {name.column}", name.position)
+
+
+def resolve(scope: Scope | None, name: nodes.ColumnReference) -> BoundExpression:
+    """What a name means, from the innermost level outward; raises ERROR for an unknown one."""
+    level = scope
+    while level is not None:
+        found = level.find(name)
+        if found is not None:
+            return found
+        level = level.parent
+    raise unknown_column(name)
+
+
+def reference(column: Column) -> ColumnRef:
+    """The expression that reads a column."""
+    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+
+
+def as_nullable(column: Column) -> Column:
+    """The column as an outer join publishes it."""
+    if column.nullable:
+        return column
+    return Column(column.id, column.name, column.type, True, column.collation)
+
+
+def names_of(columns: Iterable[Column], position: SourcePosition | None) -> dict[str, Column]:
+    """Columns by folded name; raises ERROR for two that differ only in case."""
+    by_name: dict[str, Column] = {}
+    for column in columns:
+        if by_name.setdefault(fold(column.name), column) is not column:
+            raise sql_error(
+                StatusCode.ERROR, f"Symbol '{column.name}' already exists in the same scope.", position
+            )
+    return by_name
+
+
+class Source:
+    """One source of FROM: its qualifier (folded; None if it has none), its schema, its columns."""
+
+    __slots__ = ("by_name", "columns", "name", "schema")
+
+    def __init__(
+        self,
+        name: str | None,
+        columns: tuple[Column, ...],
+        schema: str | None = None,
+        position: SourcePosition | None = None,
+    ) -> None:
+        self.name = None if name is None else fold(name)
+        self.schema = None if schema is None else fold(schema)
+        self.columns = columns
+        self.by_name = names_of(columns, position)
+
+    def nullable(self) -> Source:
+        """The source on the null-extended side of an outer join."""
+        copy = Source.__new__(Source)
+        copy.name, copy.schema = self.name, self.schema
+        copy.columns = tuple(map(as_nullable, self.columns))
+        copy.by_name = {fold(column.name): column for column in copy.columns}
+        return copy
+
+
+class FromScope:
+    """The names of a FROM clause.
+
+    ``columns`` are those an unqualified name or ``*`` sees: all of the sources',
+    less what USING merged, and the existence flags.
+    """
+
+    __slots__ = ("_by_name", "columns", "parent", "sources")
+
+    def __init__(
+        self, sources: tuple[Source, ...], columns: tuple[Column, ...], parent: Scope | None
+    ) -> None:
+        self.sources = sources
+        self.columns = columns
+        self.parent = parent
+        self._by_name: dict[str, Column | None] | None = None
+
+    def find_column(self, name: nodes.ColumnReference) -> Column | None:
+        """The column that a name means here."""
+        folded = name.column.lower()
+        if name.table is not None:
+            return self._find_qualified(name, folded)
+        by_name = self._by_name
+        if by_name is None:
+            by_name = self._by_name = self._index()
+        found = by_name.get(folded)
+        if found is None and folded in by_name:
+            raise ambiguous_column(name)
+        return found
+
+    def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
+        """See :class:`Scope`."""
+        column = self.find_column(name)
+        return None if column is None else reference(column)
+
+    def source(self, qualifier: str) -> Source | None:
+        """The leftmost source under a qualifier."""
+        folded = fold(qualifier)
+        return next((source for source in self.sources if source.name == folded), None)
+
+    def _index(self) -> dict[str, Column | None]:
+        by_name: dict[str, Column | None] = {}
+        for column in self.columns:
+            folded = column.name.lower()
+            by_name[folded] = None if folded in by_name else column
+        return by_name
+
+    def _find_qualified(self, name: nodes.ColumnReference, folded: str) -> Column | None:
+        qualifier = fold(name.table or "")
+        known = False
+        for source in self.sources:
+            if source.name == qualifier and _schema_fits(name, source):
+                found = source.by_name.get(folded)
+                if found is not None:
+                    return found
+                known = True
+        if known:
+            raise unknown_column(name)
+        return None
+
+
+def _schema_fits(name: nodes.ColumnReference, source: Source) -> bool:
+    return name.schema is None or source.schema == fold(name.schema)
+
+
+class AliasScope:
+    """Names that win over those of the scope behind them, where they stand unqualified.
+
+    ``ambiguous`` lists names that are an error to use.
+    """
+
+    __slots__ = ("ambiguous", "names", "parent")
+
+    def __init__(
+        self,
+        names: Mapping[str, BoundExpression],
+        behind: Scope | None,
+        ambiguous: frozenset[str] = frozenset(),
+    ) -> None:
+        self.names = names
+        self.parent = behind
+        self.ambiguous = ambiguous
+
+    def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
+        """See :class:`Scope`."""
+        if name.table is not None:
+            return None
+        folded = fold(name.column)
+        if folded in self.ambiguous:
+            raise ambiguous_column(name)
+        return self.names.get(folded)
+
+
+@dataclass(frozen=True, slots=True)
+class RowScope:
+    """The columns of one row of a table, under qualifiers.
+
+    ``images`` maps a folded qualifier (``new``, ``old``, the table's name,
+    ``context``; the empty one for bare names) to expressions by folded column name.
+    ``refusals`` gives the message for a qualifier that may not be used here;
+    ``schema`` lets ``schema.table.column`` pass.
+    """
+
+    images: Mapping[str, Mapping[str, BoundExpression]]
+    refusals: Mapping[str, str]
+    schema: str | None = None
+    parent: Scope | None = None
+
+    def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
+        """See :class:`Scope`."""
+        qualifier = fold(name.table) if name.table is not None else ""
+        if qualifier in self.refusals:
+            raise sql_error(
+                StatusCode.ERROR, self.refusals[qualifier].format(column=name.column), name.position
+            )
+        if name.schema is not None and (self.schema is None or fold(name.schema) != fold(self.schema)):
+            return None
+        image = self.images.get(qualifier)
+        return None if image is None else image.get(fold(name.column))

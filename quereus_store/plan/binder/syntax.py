@@ -1,0 +1,117 @@
+"""Questions about syntax trees that the binder asks before it binds anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from quereus_store.functions.registry import AggregateFunction, FunctionRegistry
+from quereus_store.schema.objects import fold
+from quereus_store.sql import nodes
+
+_IGNORED = frozenset(("position", "span"))
+_OPAQUE = (nodes.Query, nodes.Insert, nodes.Update, nodes.Delete)
+
+
+class _FieldNames(dict[type, tuple[str, ...]]):
+    """The names of a node class's fields that count, looked up once a class."""
+
+    def __missing__(self, node_type: type) -> tuple[str, ...]:
+        names = tuple(field.name for field in fields(node_type) if field.name not in _IGNORED)
+        self[node_type] = names
+        return names
+
+
+_FIELDS = _FieldNames()
+
+
+def children(node: nodes.Node) -> Iterator[nodes.Node]:
+    """The nodes directly in a node, subqueries left out."""
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, nodes.Node) and not isinstance(item, _OPAQUE):
+                    yield item
+        elif isinstance(value, nodes.Node) and not isinstance(value, _OPAQUE):
+            yield value
+
+
+def contains_aggregate(node: nodes.Node, registry: FunctionRegistry) -> bool:
+    """Whether an aggregate is called in a node, subqueries and the window functions themselves left out."""
+    if isinstance(node, nodes.FunctionCall):
+        if isinstance(registry.find(node.name, len(node.arguments)), AggregateFunction):
+            return True
+    elif isinstance(node, nodes.WindowCall):
+        return any(
+            contains_aggregate(part, registry) for part in (*children(node.call), *children(node.window))
+        )
+    return any([contains_aggregate(child, registry) for child in children(node)])
+
+
+def mentions_columns(node: nodes.Node) -> bool:
+    """Whether a column is named in a node, subqueries left out."""
+    return isinstance(node, nodes.ColumnReference) or any(map(mentions_columns, children(node)))
+
+
+def ordinal_of(node: nodes.Expression) -> int | None:
+    """The position that an ORDER BY or GROUP BY term means: a whole number literal, signed or not."""
+    sign = 1
+    while isinstance(node, nodes.UnaryOperation) and node.operator in (
+        nodes.UnaryOperator.MINUS,
+        nodes.UnaryOperator.PLUS,
+    ):
+        sign = -sign if node.operator is nodes.UnaryOperator.MINUS else sign
+        node = node.operand
+    if isinstance(node, nodes.Literal) and node.kind in (nodes.LiteralKind.INTEGER, nodes.LiteralKind.REAL):
+        value = node.value
+        if isinstance(value, int | float) and value == value // 1 and abs(value) < 1e15:
+            return sign * int(value)
+    return None
+
+
+Identity = Callable[[nodes.ColumnReference], Any]
+
+
+def same_expression(left: Any, right: Any, identify_left: Identity, identify_right: Identity) -> bool:
+    """Whether two expressions are written alike: names in any case, columns by what each side's mean."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, nodes.ColumnReference):
+        meaning = identify_left(left)
+        return meaning is not None and meaning == identify_right(right)
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(
+            same_expression(a, b, identify_left, identify_right) for a, b in zip(left, right, strict=True)
+        )
+    if not isinstance(left, nodes.Node):
+        return bool(left == right)
+    names = _FIELDS[type(left)]
+    if isinstance(left, nodes.FunctionCall):
+        if fold(left.name) != fold(right.name):
+            return False
+        names = tuple(name for name in names if name != "name")
+    return all(
+        same_expression(getattr(left, name), getattr(right, name), identify_left, identify_right)
+        for name in names
+    )
+
+
+def mentions_table(node: nodes.Node, name: str) -> bool:
+    """Whether an unqualified table name stands anywhere in a tree, subqueries included."""
+    folded = fold(name)
+    pending: list[Any] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, tuple):
+            pending.extend(current)
+        elif isinstance(current, nodes.Node):
+            if (
+                isinstance(current, nodes.TableReference)
+                and current.schema is None
+                and fold(current.name) == folded
+            ):
+                return True
+            pending.extend([getattr(current, field) for field in _FIELDS[type(current)]])
+    return False

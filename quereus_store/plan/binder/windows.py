@@ -1,0 +1,283 @@
+"""Window functions: which there are, their windows, their frames (queries, section 13; functions, section 9).
+
+While a clause is bound, each window call becomes a reference to a column that a
+:class:`WindowCollector` remembers; afterwards the collector stacks one
+:class:`~quereus_store.plan.nodes.Window` node for each distinct partitioning and
+ordering on the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.functions.registry import AggregateFunction
+from quereus_store.plan.binder.calls import bind_aggregate, collation_name, sort_term
+from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.expressions import ExpressionBinder, binds
+from quereus_store.plan.binder.scopes import reference
+from quereus_store.plan.binder.syntax import mentions_columns
+from quereus_store.plan.expressions import BoundExpression, Column, SortTerm
+from quereus_store.plan.nodes import (
+    Frame,
+    FrameBound,
+    FrameExclusion,
+    FrameUnit,
+    PlanNode,
+    Window,
+    WindowCall,
+)
+from quereus_store.schema.objects import fold
+from quereus_store.sql import nodes
+from quereus_store.types import INTEGER, REAL, LogicalType, carry_contributions, merge_types
+
+_ResultType = Callable[[Sequence[LogicalType]], LogicalType]
+
+
+def _first(types: Sequence[LogicalType]) -> LogicalType:
+    return types[0]
+
+
+def _first_or_default(types: Sequence[LogicalType]) -> LogicalType:
+    return merge_types((types[0], *types[2:3]))
+
+
+@dataclass(frozen=True, slots=True)
+class RankingFunction:
+    """A function that exists only over windows."""
+
+    minimum: int
+    maximum: int
+    returns: LogicalType | _ResultType
+    needs_order: bool = False
+    nullable: bool = False
+
+
+RANKING_FUNCTIONS: Mapping[str, RankingFunction] = MappingProxyType(
+    {
+        "row_number": RankingFunction(0, 0, INTEGER, needs_order=True),
+        "rank": RankingFunction(0, 0, INTEGER, needs_order=True),
+        "dense_rank": RankingFunction(0, 0, INTEGER, needs_order=True),
+        "percent_rank": RankingFunction(0, 0, REAL, needs_order=True),
+        "cume_dist": RankingFunction(0, 0, REAL, needs_order=True),
+        "ntile": RankingFunction(1, 1, INTEGER, needs_order=True),
+        "lag": RankingFunction(1, 3, _first_or_default, needs_order=True, nullable=True),
+        "lead": RankingFunction(1, 3, _first_or_default, needs_order=True, nullable=True),
+        "first_value": RankingFunction(1, 1, _first, nullable=True),
+        "last_value": RankingFunction(1, 1, _first, nullable=True),
+        "nth_value": RankingFunction(2, 2, _first, nullable=True),
+    }
+)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The calls that share one partitioning and ordering."""
+
+    partition: tuple[BoundExpression, ...]
+    order: tuple[SortTerm, ...]
+    calls: list[WindowCall]
+    columns: list[Column]
+
+
+class WindowCollector:
+    """The window calls of one SELECT, and the windows that it names."""
+
+    __slots__ = ("columns", "environment", "groups", "named")
+
+    def __init__(self, environment: Environment, definitions: Sequence[nodes.WindowDefinition]) -> None:
+        self.environment = environment
+        self.named: dict[str, nodes.WindowSpecification] = {}
+        self.groups: list[_Group] = []
+        self.columns: set[int] = set()
+        for definition in definitions:
+            if fold(definition.name) in self.named:
+                raise sql_error(
+                    StatusCode.ERROR, f"Duplicate window name '{definition.name}'", definition.position
+                )
+            self.named[fold(definition.name)] = self.resolve(definition.specification)
+
+    def resolve(self, window: nodes.WindowSpecification | nodes.WindowReference) -> nodes.WindowSpecification:
+        """A window with the named one that it refers to worked in."""
+        if isinstance(window, nodes.WindowReference):
+            return self._named(window.name, window)
+        if window.base is None:
+            return window
+        base = self._named(window.base, window)
+        if window.partition_by:
+            raise sql_error(
+                StatusCode.ERROR, f"cannot override PARTITION BY of window '{window.base}'", window.position
+            )
+        if window.order_by and base.order_by:
+            raise sql_error(
+                StatusCode.ERROR, f"cannot override ORDER BY of window '{window.base}'", window.position
+            )
+        if base.frame is not None:
+            raise sql_error(
+                StatusCode.ERROR, f"cannot refine window '{window.base}', which has a frame", window.position
+            )
+        return replace(
+            window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, base=None
+        )
+
+    def _named(self, name: str, node: nodes.Node) -> nodes.WindowSpecification:
+        found = self.named.get(fold(name))
+        if found is None:
+            raise sql_error(StatusCode.ERROR, f"Unknown window name: {name}", node.position)
+        return found
+
+    def add(
+        self,
+        partition: tuple[BoundExpression, ...],
+        order: tuple[SortTerm, ...],
+        call: WindowCall,
+        column: Column,
+    ) -> BoundExpression:
+        """Remember a call; the reference to its column."""
+        group = next(
+            (known for known in self.groups if known.partition == partition and known.order == order), None
+        )
+        if group is None:
+            group = _Group(partition, order, [], [])
+            self.groups.append(group)
+        group.calls.append(call)
+        group.columns.append(column)
+        self.columns.add(column.id)
+        return reference(column)
+
+    def plan(self, source: PlanNode) -> PlanNode:
+        """The window nodes over their input."""
+        for group in self.groups:
+            source = Window(
+                (*source.columns, *group.columns),
+                source,
+                group.partition,
+                tuple(map(collation_name, group.partition)),
+                group.order,
+                tuple(group.calls),
+            )
+        return source
+
+
+@binds(nodes.WindowCall)
+def _window_call(binder: ExpressionBinder, node: nodes.WindowCall) -> BoundExpression:
+    collector = binder.windows
+    name = fold(node.call.name)
+    position = node.position or node.call.position
+    if collector is None:
+        raise sql_error(StatusCode.ERROR, f"Window function {name} not allowed in this context", position)
+    specification = collector.resolve(node.window)
+    inner = ExpressionBinder(binder.environment, binder.scope, binder.aggregates)
+    partition = inner.bind_all(specification.partition_by)
+    order = tuple([sort_term(inner.bind(term.expression), term) for term in specification.order_by])
+    frame = _frame(inner, specification.frame, order)
+    ranking = RANKING_FUNCTIONS.get(name)
+    if ranking is not None:
+        call, column = _ranking_call(inner, node, name, ranking, frame)
+        if ranking.needs_order and not order:
+            raise sql_error(StatusCode.ERROR, f"Window function {name} requires ORDER BY clause", position)
+    else:
+        call, column = _aggregate_call(inner, node, name, frame)
+    return collector.add(partition, order, call, column)
+
+
+def _ranking_call(
+    binder: ExpressionBinder, node: nodes.WindowCall, name: str, function: RankingFunction, frame: Frame
+) -> tuple[WindowCall, Column]:
+    call = node.call
+    count = len(call.arguments)
+    position = node.position or call.position
+    if count == 0 and name in ("lag", "lead"):
+        raise sql_error(StatusCode.ERROR, f"{name} requires at least one argument", position)
+    if not function.minimum <= count <= function.maximum:
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Window function {name} expects {function.minimum} arguments, got {count}",
+            position,
+        )
+    arguments = binder.bind_all(call.arguments)
+    filter_ = None if call.filter is None else binder.bind(call.filter)
+    types = [argument.type for argument in arguments]
+    returns = function.returns
+    result = returns if isinstance(returns, LogicalType) else returns(types)
+    collation = carry_contributions([argument.collation for argument in arguments[:1]])
+    column = binder.environment.column(name, result, function.nullable, collation)
+    return WindowCall(name, arguments, frame, filter_), column
+
+
+def _aggregate_call(
+    binder: ExpressionBinder, node: nodes.WindowCall, name: str, frame: Frame
+) -> tuple[WindowCall, Column]:
+    call = node.call
+    registry = binder.environment.context.registry
+    function = registry.find(call.name, len(call.arguments))
+    if not isinstance(function, AggregateFunction):
+        known = any(item.name.lower() == name and isinstance(item, AggregateFunction) for item in registry)
+        if known:
+            raise sql_error(
+                StatusCode.ERROR, f"Function not found: {call.name}/{len(call.arguments)}", call.position
+            )
+        raise sql_error(
+            StatusCode.ERROR, f"Unknown window function: {call.name}", node.position or call.position
+        )
+    bound = bind_aggregate(binder, function, call)
+    column = binder.environment.column(name, bound.type, bound.nullable)
+    window_call = WindowCall(
+        function, bound.arguments, frame, bound.filter, bound.distinct, using=bound.using
+    )
+    return window_call, column
+
+
+# --- frames -------------------------------------------------------------------------------------------------
+
+_WHOLE = Frame(FrameUnit.RANGE, FrameBound.UNBOUNDED_PRECEDING, FrameBound.UNBOUNDED_FOLLOWING)
+_RUNNING = Frame(FrameUnit.RANGE, FrameBound.UNBOUNDED_PRECEDING, FrameBound.CURRENT_ROW)
+
+
+def _frame(
+    binder: ExpressionBinder, frame: nodes.WindowFrame | None, order: tuple[SortTerm, ...]
+) -> Frame:
+    if frame is None:
+        return _RUNNING if order else _WHOLE
+    unit = FrameUnit(frame.unit.value)
+    offsets = frame.start.offset is not None or frame.end.offset is not None
+    if unit is FrameUnit.RANGE and offsets and len(order) != 1:
+        raise sql_error(
+            StatusCode.ERROR, "RANGE with an offset needs exactly one ORDER BY term", frame.position
+        )
+    return Frame(
+        unit,
+        FrameBound(frame.start.kind.value),
+        FrameBound(frame.end.kind.value),
+        _offset(binder, frame.start, unit),
+        _offset(binder, frame.end, unit),
+        FrameExclusion.NO_OTHERS if frame.exclusion is None else FrameExclusion(frame.exclusion.value),
+    )
+
+
+def _offset(binder: ExpressionBinder, bound: nodes.FrameBound, unit: FrameUnit) -> BoundExpression | None:
+    node = bound.offset
+    if node is None:
+        return None
+    position = node.position or bound.position
+    if mentions_columns(node):
+        raise sql_error(
+            StatusCode.UNSUPPORTED, "Window frame offsets must be constant numeric literals", position
+        )
+    if isinstance(node, nodes.Literal):
+        value: Any = node.value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number:
+            raise sql_error(
+                StatusCode.UNSUPPORTED, "Window frame offsets must be constant numeric literals", position
+            )
+        if value < 0 or (unit is not FrameUnit.RANGE and value != int(value)):
+            raise sql_error(
+                StatusCode.ERROR,
+                f"Invalid window frame offset: {value}. Must be a non-negative integer.",
+                position,
+            )
+    return ExpressionBinder(binder.environment, None).bind(node)
