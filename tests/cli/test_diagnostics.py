@@ -1,0 +1,58 @@
+"""Errors as users see them: message, place, line and caret."""
+
+import io
+
+import pytest
+
+from quereus_store.cli.diagnostics import describe, report
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
+
+
+def reported(error: BaseException, **place: object) -> list[str]:
+    stream = io.StringIO()
+    report(error, stream, **place)  # type: ignore[arg-type]
+    return stream.getvalue().splitlines()
+
+
+def test_the_caret_stands_under_the_offending_word() -> None:
+    error = sql_error(StatusCode.ERROR, "Column not found: nam", SourcePosition(2, 8))
+    assert reported(error, text="-- first\nselect nam from crew") == [
+        "error: Column not found: nam",
+        "  2 | select nam from crew",
+        "    |        ^",
+    ]
+
+
+def test_a_statement_inside_a_script_is_shown_with_the_lines_of_the_script() -> None:
+    error = sql_error(StatusCode.ERROR, "no", SourcePosition(1, 3))
+    assert reported(error, text="a b", name="s.sql", line=10, column=5) == [
+        "error: no",
+        "  in s.sql, line 10, column 7",
+        "  10 | a b",
+        "     |   ^",
+    ]
+
+
+def test_without_a_position_the_statement_s_line_is_named() -> None:
+    error = sql_error(StatusCode.CONSTRAINT, "UNIQUE constraint failed: t PK.")
+    assert reported(error, text="insert …", name="s.sql", line=3) == [
+        "error: UNIQUE constraint failed: t PK.",
+        "  in s.sql, line 3",
+    ]
+
+
+def test_a_position_past_the_end_points_behind_the_text() -> None:
+    error = sql_error(StatusCode.ERROR, "Expected expression.", SourcePosition(1, 99))
+    assert reported(error, text="select")[-1] == "    |       ^"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), "x.csv: No such file or directory"),
+        (ValueError("odd"), "odd"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_every_expected_error_has_one_line(error: BaseException, text: str) -> None:
+    assert describe(error) == text
