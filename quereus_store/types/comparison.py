@@ -212,6 +212,13 @@ def compare_operands(left: Value, right: Value, collation: Collation | None = No
     return compare(left, right, collation)
 
 
+def equal_operands(left: Value, right: Value) -> bool:
+    """Whether :func:`compare_operands` says 0 under BINARY, found faster for texts that are no durations."""
+    if type(left) is str and type(right) is str:
+        return left == right or (left[:1] in ("P", "-") and compare_operands(left, right) == 0)
+    return compare_operands(left, right) == 0
+
+
 def compare_json_collated(left: Any, right: Any, collation: Collation) -> int:
     """Order two documents; two JSON strings under an explicit collation."""
     if type(left) is str and type(right) is str:
@@ -273,6 +280,9 @@ def comparison_template(
     if mode is ComparisonMode.CUSTOM:
         name = global_name("_compare_type_", plan.left_type.name)
         return Template(f"{name}({{0}}, {{1}}) {python} 0", {name: plan.left_type.compare})
+    if mode is ComparisonMode.MIXED and collation.is_binary and python in ("==", "!="):
+        source = "_equal_operands({0}, {1})"
+        return Template(source if python == "==" else f"(not {source})", {"_equal_operands": equal_operands})
     function = compare_operands if mode is ComparisonMode.MIXED else compare
     return _ranked_template(function, python, collation)
 

@@ -99,11 +99,11 @@ def _render_bool(value: bool) -> str:
 
 
 def _render_list(items: list[Any]) -> str:
-    return f"[{','.join(map(render_json, items))}]"
+    return f"[{','.join(map(_render, items))}]"
 
 
 def _render_dict(members: dict[str, Any]) -> str:
-    inner = ",".join(f"{quote_string(key)}:{render_json(value)}" for key, value in members.items())
+    inner = ",".join(f"{quote_string(key)}:{_render(value)}" for key, value in members.items())
     return f"{{{inner}}}"
 
 
@@ -120,12 +120,30 @@ _RENDER: Mapping[type, Callable[[Any], str]] = MappingProxyType(
 )
 
 
+_FAST = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+_MAY_HOLD_FLOAT = re.compile("[0-9][.e]|NaN|Infinity")
+
+
+def _render(value: Any) -> str:
+    return _RENDER[type(value)](value)
+
+
 def render_json(value: Any) -> str:
     """Compact JSON text in document key order; infinities and NaN are ``null``.
 
-    Raises ``KeyError`` for Python objects that are no JSON (bytes, say): callers sort those out first.
+    The C encoder does it where it gives the same text: for documents without floats, whose layout
+    differs, and without unpaired surrogates.  Raises ``TypeError`` or ``KeyError`` for Python objects
+    that are no JSON.
     """
-    return _RENDER[type(value)](value)
+    if type(value) is list or type(value) is dict:
+        try:
+            text = _FAST.encode(value)
+        except ValueError:
+            # An integer of thousands of digits.
+            return _render(value)
+        if _MAY_HOLD_FLOAT.search(text) is None and (text.isascii() or _SURROGATE.search(text) is None):
+            return text
+    return _render(value)
 
 
 def canonicalize(value: Any) -> Any:

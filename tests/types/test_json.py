@@ -65,6 +65,8 @@ def test_too_deep_a_document_is_refused():
         (['ä/"\\\n\x01', "\x7f"], '["ä/\\"\\\\\\n\\u0001","\x7f"]'),
         ("\ud800é", '"\\ud800é"'),
         ("{0}", '"{0}"'),
+        (["1.5", "NaN"], '["1.5","NaN"]'),
+        ({"é": "\udfff"}, '{"é":"\\udfff"}'),
         ([True, False, None], "[true,false,null]"),
     ],
 )
