@@ -75,11 +75,12 @@ class ColumnSchema:
 
     ``declared_type`` is the type as written (None when it was not), ``generated``
     the expression of a generated column; ``stored`` distinguishes its two forms.
+    Two columns are equal whatever the spelling of their type.
     """
 
     name: str
     type: LogicalType
-    declared_type: str | None = None
+    declared_type: str | None = field(default=None, compare=False)
     nullable: bool = False
     collation: str = "BINARY"
     collation_rank: CollationRank = CollationRank.DEFAULT
@@ -116,7 +117,8 @@ class UniqueConstraint:
     """UNIQUE over columns; ``index`` names the (maybe hidden) index that enforces it.
 
     ``named`` is False for a generated name; ``from_index`` is True where the
-    constraint stands for a CREATE UNIQUE INDEX.
+    constraint stands for a CREATE UNIQUE INDEX (``columns`` then lists the parts
+    that are columns).
     """
 
     name: str
@@ -130,13 +132,17 @@ class UniqueConstraint:
 
 @dataclass(frozen=True, slots=True)
 class CheckConstraint:
-    """CHECK with its operation mask; ``name`` is the generated one when ``named`` is False."""
+    """CHECK with its operation mask; ``name`` is the generated one when ``named`` is False.
+
+    ``positional`` marks a table-level CHECK without a name: it is shown as
+    ``_check_<position>`` but cannot be addressed.
+    """
 
     name: str
     expression: nodes.Expression
     operations: frozenset[Operation] = frozenset({Operation.INSERT, Operation.UPDATE})
     named: bool = False
-    column: int | None = None
+    positional: bool = False
     conflict: ConflictAction | None = None
     tags: Tags = field(default_factory=_no_tags)
 
@@ -146,7 +152,8 @@ class ForeignKey:
     """A reference from columns of this table to columns of a parent.
 
     ``parent_columns`` is None when the declaration lists none: the parent's
-    primary key, resolved whenever the key is used.
+    primary key, resolved whenever the key is used.  ``parent_schema`` is None for
+    the child's own schema.  ``deferred`` (INITIALLY DEFERRED) is kept for the DDL only.
     """
 
     name: str
@@ -157,6 +164,7 @@ class ForeignKey:
     on_delete: ReferentialAction = ReferentialAction.RESTRICT
     on_update: ReferentialAction = ReferentialAction.RESTRICT
     named: bool = False
+    deferred: bool = False
     tags: Tags = field(default_factory=_no_tags)
 
 
@@ -200,7 +208,7 @@ class ContextVariable:
 
     name: str
     type: LogicalType
-    declared_type: str | None
+    declared_type: str | None = field(compare=False)
     nullable: bool
 
 
@@ -300,6 +308,14 @@ class Schema:
     def without_view(self, name: str) -> Schema:
         """The schema without that view."""
         return replace(self, views={key: v for key, v in self.views.items() if key != fold(name)})
+
+    def with_assertion(self, assertion: AssertionSchema) -> Schema:
+        """The schema with this assertion added or replaced."""
+        return replace(self, assertions={**self.assertions, fold(assertion.name): assertion})
+
+    def without_assertion(self, name: str) -> Schema:
+        """The schema without that assertion."""
+        return replace(self, assertions={key: a for key, a in self.assertions.items() if key != fold(name)})
 
 
 @dataclass(frozen=True, slots=True)
