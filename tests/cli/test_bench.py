@@ -1,0 +1,65 @@
+"""The benchmark: equal answers are demanded, the best round counts, the figures are written."""
+
+import json
+import sqlite3
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from quereus_store.cli.bench.cases import CASES, Case
+from quereus_store.cli.bench.chart import Bars, bar_chart
+from quereus_store.cli.bench.data import make_data
+from quereus_store.cli.bench.engines import Database, Engine
+from quereus_store.cli.bench.runner import Timing, ratio, run_case
+from quereus_store.cli.diagnostics import CommandError
+from quereus_store.cli.main import main
+
+DATA = make_data(10)
+
+
+def sqlite_engine(name: str, rival: str | None = None) -> Engine:
+    return Engine(name, name, lambda folder: sqlite3.connect(":memory:", isolation_level=None), rival, False)
+
+
+def test_data_are_the_same_every_time() -> None:
+    assert make_data(100) == make_data(100)
+
+
+def test_engines_that_answer_differently_stop_the_benchmark(tmp_path: Path) -> None:
+    databases = [Database(sqlite_engine(name), tmp_path / name) for name in ("one", "two")]
+    case = Case("odd", "", lambda database, data: [(database.engine.name,)])
+    with pytest.raises(CommandError, match="odd: two and one give different rows"):
+        run_case(case, databases, DATA, repeat=1)
+
+
+def test_the_order_of_rows_is_no_difference(tmp_path: Path) -> None:
+    databases = [Database(sqlite_engine(name), tmp_path / name) for name in ("one", "two")]
+    rows = {"one": [(1,), (2,)], "two": [(2,), (1,)]}
+    case = Case("same", "", lambda database, data: rows[database.engine.name])
+    assert set(run_case(case, databases, DATA, repeat=2)) == {"one", "two"}
+
+
+def test_a_ratio_is_the_rival_s_time_over_ours() -> None:
+    timings = {"ours": Timing(0.5), "theirs": Timing(2.0), "absent": Timing(None, "not supported")}
+    assert ratio(timings, "ours", "theirs") == 4.0
+    assert ratio(timings, "absent", "theirs") is None
+    assert ratio(timings, "ours", None) is None
+
+
+def test_the_chart_is_well_formed() -> None:
+    svg = bar_chart("Speed < 1", ["a", "b"], [Bars("scan & sort", [2.0, None]), Bars("load", [0.1, 40.0])])
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+    assert {"Speed < 1", "scan & sort", "2.00×", "0.10×", "40.00×"} <= set(texts)
+
+
+def test_the_command_writes_figures_for_every_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bench", "--rows", "200", "--repeat", "1", "--no-floor", "--output", str(tmp_path / "out")]
+    assert main(words) == 0
+    figures = json.loads((tmp_path / "out" / "figures.json").read_text())
+    assert list(figures["cases"]) == [case.name for case in CASES]
+    assert all(case["seconds"]["lmdb"] for case in figures["cases"].values())
+    assert (tmp_path / "out" / "ratios.svg").exists()
+    assert "full scan" in capsys.readouterr().out
