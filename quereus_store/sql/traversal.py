@@ -17,13 +17,18 @@ _BESIDE_THE_TREE = frozenset({"position", "span"})
 
 
 @cache
-def _field_names(node_type: type[Node]) -> tuple[str, ...]:
+def _names_of(node_type: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(node_type) if field.name not in _BESIDE_THE_TREE)
+
+
+def _field_names(node: Node) -> tuple[str, ...]:
+    node_type: Any = type(node)
+    return _names_of(node_type)
 
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below a node, in the order of its fields."""
-    for name in _field_names(type(node)):
+    for name in _field_names(node):
         value = getattr(node, name)
         if isinstance(value, Node):
             yield value
@@ -57,7 +62,7 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
     changed: dict[int, Node] = {}
     for node in reversed(tuple(walk(root))):
         fields: dict[str, Any] = {}
-        for name in _field_names(type(node)):
+        for name in _field_names(node):
             value = getattr(node, name)
             replacement = _changed_value(value, changed)
             if replacement is not value:

@@ -1,0 +1,62 @@
+"""Syntax tree to SQL.
+
+::
+
+    render(statement)                   # reads back as an equal tree
+    render_expression(check)            # the same for an expression, for persisted DDL
+    canonical_text(check)               # for messages: queries, section 4
+    column_name_text(item.expression)   # the name of an unaliased result column
+
+Each rule is a small function; the table from node type to rule is put together here
+from one table a family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from quereus_store.sql.nodes import ColumnReference, Expression, Node
+from quereus_store.sql.renderer.base import Renderer, Rule, quote_identifier, quote_text
+from quereus_store.sql.renderer.definitions import DEFINITION_RULES
+from quereus_store.sql.renderer.expressions import EXPRESSION_RULES
+from quereus_store.sql.renderer.queries import QUERY_RULES
+from quereus_store.sql.renderer.statements import STATEMENT_RULES
+
+__all__ = [
+    "canonical_text",
+    "column_name_text",
+    "quote_identifier",
+    "quote_text",
+    "render",
+    "render_expression",
+]
+
+_RULES: Mapping[type[Any], Rule] = MappingProxyType(
+    {**EXPRESSION_RULES, **QUERY_RULES, **DEFINITION_RULES, **STATEMENT_RULES}
+)
+_EXACT = Renderer(_RULES, exact=True)
+_CANONICAL = Renderer(_RULES, exact=False)
+
+
+def render(node: Node) -> str:
+    """Any node as SQL that parses back to an equal tree."""
+    return _EXACT.text(node)
+
+
+def render_expression(expression: Expression) -> str:
+    """An expression as SQL that parses back to an equal tree."""
+    return _EXACT.text(expression)
+
+
+def canonical_text(expression: Expression) -> str:
+    """An expression as column names and messages show it (queries, section 4)."""
+    return _CANONICAL.text(expression)
+
+
+def column_name_text(expression: Expression) -> str:
+    """The name of an unaliased result column: a column's own part as written, else its canonical text."""
+    if isinstance(expression, ColumnReference):
+        return expression.column
+    return _CANONICAL.text(expression)
