@@ -12,22 +12,12 @@ from collections.abc import Iterable, Mapping
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from quereus_store.sql import keywords
+
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TABLE_EXPECTED = re.compile(r"\b(?:from|join|into|update|table|view|on|using)\s+\w*$", re.IGNORECASE)
 
-KEYWORDS = tuple(
-    _WORD.findall("""
-    abort add all alter always analyze and apply as asc assertion begin between by cascade case cast check
-    collate column commit committed conflict constraint context create cross default deferrable deferred
-    delete desc diff distinct do drop else end except excluded exists explain fail false filter following
-    foreign from full generated group having ignore immediate in index initially inner insert intersect into
-    is join key lateral left like limit maintained materialized natural no not nothing null nulls offset on
-    or order outer over partition pragma preceding primary range recursive references release rename replace
-    restrict returning right rollback row rows savepoint schema select set stored table tags temp then to
-    transaction true unbounded union unique update using values view virtual when where window with xor
-    count sum avg min max coalesce nullif length lower upper substr round typeof date datetime
-    """)
-)
+KEYWORDS = tuple(sorted(keywords.ALL))
 
 
 class SqlCompleter(Completer):
