@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.functions.registry import FunctionRegistry
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from quereus_store.sql import nodes
 
 Slot = int | str
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-NO_PARAMETERS: Mapping[Slot, LogicalType] = MappingProxyType({})
 
 
 def _numbers() -> Callable[[], int]:
@@ -63,8 +60,8 @@ class BindContext:
     collations: CollationRegistry = field(default_factory=CollationRegistry)
     types: TypeRegistry = field(default_factory=TypeRegistry)
     schema_path: tuple[str, ...] = ("main",)
-    options: Mapping[str, Any] = NO_OPTIONS
-    parameters: Mapping[Slot, LogicalType] = NO_PARAMETERS
+    options: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[Slot, LogicalType] = field(default_factory=dict)
     number: Callable[[], int] = field(default_factory=_numbers)
     references: References = field(default_factory=References)
 

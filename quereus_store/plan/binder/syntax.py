@@ -8,7 +8,7 @@ from typing import Any
 
 from quereus_store.functions.registry import AggregateFunction, FunctionRegistry
 from quereus_store.schema.objects import fold
-from quereus_store.sql import nodes
+from quereus_store.sql import nodes, traversal
 
 _IGNORED = frozenset(("position", "span"))
 _OPAQUE = (nodes.Query, nodes.Insert, nodes.Update, nodes.Delete)
@@ -28,14 +28,7 @@ _FIELDS = _FieldNames()
 
 def children(node: nodes.Node) -> Iterator[nodes.Node]:
     """The nodes directly in a node, subqueries left out."""
-    for name in _FIELDS[type(node)]:
-        value = getattr(node, name)
-        if isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, nodes.Node) and not isinstance(item, _OPAQUE):
-                    yield item
-        elif isinstance(value, nodes.Node) and not isinstance(value, _OPAQUE):
-            yield value
+    return (child for child in traversal.children(node) if not isinstance(child, _OPAQUE))
 
 
 def contains_aggregate(node: nodes.Node, registry: FunctionRegistry) -> bool:
@@ -101,17 +94,7 @@ def same_expression(left: Any, right: Any, identify_left: Identity, identify_rig
 def mentions_table(node: nodes.Node, name: str) -> bool:
     """Whether an unqualified table name stands anywhere in a tree, subqueries included."""
     folded = fold(name)
-    pending: list[Any] = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, tuple):
-            pending.extend(current)
-        elif isinstance(current, nodes.Node):
-            if (
-                isinstance(current, nodes.TableReference)
-                and current.schema is None
-                and fold(current.name) == folded
-            ):
-                return True
-            pending.extend([getattr(current, field) for field in _FIELDS[type(current)]])
-    return False
+    return any(
+        isinstance(part, nodes.TableReference) and part.schema is None and fold(part.name) == folded
+        for part in traversal.walk(node)
+    )

@@ -8,13 +8,13 @@ ordering on the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.functions.registry import AggregateFunction
+from quereus_store.functions.windows import check_window_call
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name, sort_term
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds
@@ -32,46 +32,7 @@ from quereus_store.plan.nodes import (
 )
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
-from quereus_store.types import INTEGER, REAL, LogicalType, carry_contributions, merge_types
-
-_ResultType = Callable[[Sequence[LogicalType]], LogicalType]
-
-
-def _first(types: Sequence[LogicalType]) -> LogicalType:
-    return types[0]
-
-
-def _first_or_default(types: Sequence[LogicalType]) -> LogicalType:
-    return merge_types((types[0], *types[2:3]))
-
-
-@dataclass(frozen=True, slots=True)
-class RankingFunction:
-    """A function that exists only over windows."""
-
-    minimum: int
-    maximum: int
-    returns: LogicalType | _ResultType
-    needs_order: bool = False
-    nullable: bool = False
-
-
-RANKING_FUNCTIONS: Mapping[str, RankingFunction] = MappingProxyType(
-    {
-        "row_number": RankingFunction(0, 0, INTEGER, needs_order=True),
-        "rank": RankingFunction(0, 0, INTEGER, needs_order=True),
-        "dense_rank": RankingFunction(0, 0, INTEGER, needs_order=True),
-        "percent_rank": RankingFunction(0, 0, REAL, needs_order=True),
-        "cume_dist": RankingFunction(0, 0, REAL, needs_order=True),
-        "ntile": RankingFunction(1, 1, INTEGER, needs_order=True),
-        "lag": RankingFunction(1, 3, _first_or_default, needs_order=True, nullable=True),
-        "lead": RankingFunction(1, 3, _first_or_default, needs_order=True, nullable=True),
-        "first_value": RankingFunction(1, 1, _first, nullable=True),
-        "last_value": RankingFunction(1, 1, _first, nullable=True),
-        "nth_value": RankingFunction(2, 2, _first, nullable=True),
-    }
-)
-
+from quereus_store.types import LogicalType, merge_types
 
 @dataclass(slots=True)
 class _Group:
@@ -174,57 +135,39 @@ def _window_call(binder: ExpressionBinder, node: nodes.WindowCall) -> BoundExpre
     partition = inner.bind_all(specification.partition_by)
     order = tuple([sort_term(inner.bind(term.expression), term) for term in specification.order_by])
     frame = _frame(inner, specification.frame, order)
-    ranking = RANKING_FUNCTIONS.get(name)
-    if ranking is not None:
-        call, column = _ranking_call(inner, node, name, ranking, frame)
-        if ranking.needs_order and not order:
-            raise sql_error(StatusCode.ERROR, f"Window function {name} requires ORDER BY clause", position)
+    registry = binder.environment.context.registry
+    function = registry.find(name, len(node.call.arguments))
+    if isinstance(function, AggregateFunction):
+        call, column = _aggregate_call(inner, node, function, frame)
     else:
-        call, column = _aggregate_call(inner, node, name, frame)
+        call, column = _ranking_call(inner, node, bool(order), frame)
     return collector.add(partition, order, call, column)
 
 
 def _ranking_call(
-    binder: ExpressionBinder, node: nodes.WindowCall, name: str, function: RankingFunction, frame: Frame
+    binder: ExpressionBinder, node: nodes.WindowCall, ordered: bool, frame: Frame
 ) -> tuple[WindowCall, Column]:
     call = node.call
-    count = len(call.arguments)
-    position = node.position or call.position
-    if count == 0 and name in ("lag", "lead"):
-        raise sql_error(StatusCode.ERROR, f"{name} requires at least one argument", position)
-    if not function.minimum <= count <= function.maximum:
-        raise sql_error(
-            StatusCode.ERROR,
-            f"Window function {name} expects {function.minimum} arguments, got {count}",
-            position,
-        )
+    function = check_window_call(
+        call.name, len(call.arguments), ordered, node.position or call.position
+    )
     arguments = binder.bind_all(call.arguments)
     filter_ = None if call.filter is None else binder.bind(call.filter)
     types = [argument.type for argument in arguments]
     returns = function.returns
     result = returns if isinstance(returns, LogicalType) else returns(types)
-    collation = carry_contributions([argument.collation for argument in arguments[:1]])
-    column = binder.environment.column(name, result, function.nullable, collation)
-    return WindowCall(name, arguments, frame, filter_), column
+    if len(types) > 2:
+        result = merge_types((result, types[2]))
+    collation = arguments[0].collation if arguments else None
+    column = binder.environment.column(function.name, result, function.nullable, collation)
+    return WindowCall(function, arguments, frame, filter_), column
 
 
 def _aggregate_call(
-    binder: ExpressionBinder, node: nodes.WindowCall, name: str, frame: Frame
+    binder: ExpressionBinder, node: nodes.WindowCall, function: AggregateFunction, frame: Frame
 ) -> tuple[WindowCall, Column]:
-    call = node.call
-    registry = binder.environment.context.registry
-    function = registry.find(call.name, len(call.arguments))
-    if not isinstance(function, AggregateFunction):
-        known = any(item.name.lower() == name and isinstance(item, AggregateFunction) for item in registry)
-        if known:
-            raise sql_error(
-                StatusCode.ERROR, f"Function not found: {call.name}/{len(call.arguments)}", call.position
-            )
-        raise sql_error(
-            StatusCode.ERROR, f"Unknown window function: {call.name}", node.position or call.position
-        )
-    bound = bind_aggregate(binder, function, call)
-    column = binder.environment.column(name, bound.type, bound.nullable)
+    bound = bind_aggregate(binder, function, node.call)
+    column = binder.environment.column(function.name, bound.type, bound.nullable)
     window_call = WindowCall(
         function, bound.arguments, frame, bound.filter, bound.distinct, using=bound.using
     )
