@@ -307,8 +307,8 @@ class Quantified(BoundExpression):
 
 def children(expression: BoundExpression) -> Iterator[BoundExpression]:
     """The direct operands of an expression (not what is inside subquery plans)."""
-    for field in fields(expression):
-        yield from _expressions_in(getattr(expression, field.name))
+    for member in fields(expression):
+        yield from _expressions_in(getattr(expression, member.name))
 
 
 def _expressions_in(value: Any) -> Iterator[BoundExpression]:
@@ -338,11 +338,11 @@ def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
 def map_children(expression: BoundExpression, function: Any) -> BoundExpression:
     """The expression with ``function`` applied to each direct operand; itself if nothing changed."""
     changes = {}
-    for field in fields(expression):
-        value = getattr(expression, field.name)
+    for member in fields(expression):
+        value = getattr(expression, member.name)
         changed = _map_value(value, function)
         if changed is not value:
-            changes[field.name] = changed
+            changes[member.name] = changed
     return replace(expression, **changes) if changes else expression
 
 

@@ -56,7 +56,8 @@ class IndexAccess(PlanNode):
 
     ``prefix`` gives the values of the pinned key parts (for POINTS and RANGES
     exactly one of them is a list of alternatives in ``alternatives``),
-    ``lower`` and ``upper`` the bounds of the next part.
+    ``lower`` and ``upper`` the bounds of the next part; ``conditions`` are the
+    predicates that all this stands for.
     """
 
     table: TableSchema
@@ -68,6 +69,7 @@ class IndexAccess(PlanNode):
     upper: BoundExpression | None = None
     alias: str | None = None
     committed: bool = False
+    conditions: tuple[BoundExpression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,3 +490,13 @@ def substitute(expression: BoundExpression, mapping: dict[int, BoundExpression])
     if isinstance(expression, ColumnRef):
         return mapping.get(expression.id, expression)
     return map_children(expression, lambda child: substitute(child, mapping))
+
+
+def count_readers(plan: PlanNode, table_id: int) -> int:
+    """How many scans of a common table a plan holds, those in subqueries included."""
+    count = 0
+    for part in walk_plan(plan):
+        count += isinstance(part, CommonTableScan) and part.table_id == table_id
+        for expression in expressions(part):
+            count += sum(count_readers(inner, table_id) for inner in subplans(expression))
+    return count

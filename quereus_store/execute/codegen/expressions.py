@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import library
 from quereus_store.execute.codegen.source import SourceModule
+from quereus_store.functions.registry import call_for, guarded
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.types import (
@@ -261,7 +262,11 @@ class ExpressionCompiler:
         inlined = self._inline_call(expression)
         if inlined is not None:
             return inlined
-        name = self.module.bind(f"{function.name.lower()}_", function.call)
+        types = [argument.type for argument in expression.arguments]
+        call_ = (
+            guarded(function, expression.position, types) if function.raises else call_for(function, types)
+        )
+        name = self.module.bind(f"{function.name.lower()}_", call_)
         arguments = self.values(expression.arguments)
         if function.needs_context:
             arguments.insert(0, self.scope.context())

@@ -94,9 +94,7 @@ def cached(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def point_rows(table: Table, transaction: Any, key: tuple[Any, ...]) -> Batches:
-    """The row of a primary key as batches; a NULL in the key finds nothing."""
-    if None in key:
-        return ()
+    """The row of a primary key as batches."""
     row = table.point(transaction, key)
     return () if row is None else ([row],)
 
@@ -115,14 +113,13 @@ def points_rows(table: Table, transaction: Any, keys: Sequence[tuple[Any, ...]],
 def range_rows(
     table: Table, transaction: Any, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
 ) -> Batches:
-    """The rows of a key range; a NULL among its values finds nothing."""
-    if (
-        None in prefix
-        or (path.lower is not None and lower is None)
-        or (path.upper is not None and upper is None)
-    ):
-        return ()
+    """The rows of a key range."""
     return table.range(transaction, path, prefix, lower, upper)
+
+
+def unless_null(compared: tuple[Any, ...], access: Callable[..., Batches], *arguments: Any) -> Batches:
+    """An access, unless a value that it compares with is NULL: then nothing is found."""
+    return () if None in compared else access(*arguments)
 
 
 def ranges_rows(

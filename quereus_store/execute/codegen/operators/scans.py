@@ -8,7 +8,7 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import BoundExpression, Literal
 
 
 @operator(nodes.TableScan)
@@ -59,13 +59,22 @@ def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
         return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {module.bind('path', path)}, {keys})"
     prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
     if path.kind is AccessKind.POINT:
-        return f"{module.helper(kernels.point_rows)}({table}, {transaction}, {prefix})"
-    lower = _bound_source(values, node.lower)
-    upper = _bound_source(values, node.upper)
-    return (
-        f"{module.helper(kernels.range_rows)}({table}, {transaction}, {module.bind('path', path)},"
-        f" {prefix}, {lower}, {upper})"
-    )
+        call = module.helper(kernels.point_rows)
+        arguments = [table, transaction, prefix]
+    else:
+        call = module.helper(kernels.range_rows)
+        lower, upper = _bound_source(values, node.lower), _bound_source(values, node.upper)
+        arguments = [table, transaction, module.bind("path", path), prefix, lower, upper]
+    compared = [e for e in (*node.prefix, node.lower, node.upper) if e is not None and _may_miss(e)]
+    if not compared:
+        return f"{call}({', '.join(arguments)})"
+    tested = tuple_display(values.values(compared))
+    return f"{module.helper(kernels.unless_null)}({tested}, {call}, {', '.join(arguments)})"
+
+
+def _may_miss(expression: BoundExpression) -> bool:
+    """Whether a compared value may be NULL by chance (a NULL literal stands for IS NULL)."""
+    return expression.nullable and not (isinstance(expression, Literal) and expression.value is None)
 
 
 def _bound_source(values: ExpressionCompiler, bound: BoundExpression | None) -> str:

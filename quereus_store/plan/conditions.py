@@ -1,0 +1,113 @@
+"""Taking conditions apart: conjuncts, what they read, and comparisons with a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import (
+    Between,
+    BoundExpression,
+    ColumnRef,
+    Comparison,
+    Conjunction,
+    InList,
+    Literal,
+    Parameter,
+)
+from quereus_store.types import BOOLEAN
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def conjuncts(predicate: BoundExpression | None) -> Iterator[BoundExpression]:
+    """The operands that must all be true; BETWEEN over a column counts as its two halves."""
+    if predicate is None:
+        return
+    if isinstance(predicate, Conjunction):
+        for operand in predicate.operands:
+            yield from conjuncts(operand)
+    elif isinstance(predicate, Between) and isinstance(predicate.low.left, ColumnRef):
+        yield predicate.low
+        yield predicate.high
+    else:
+        yield predicate
+
+
+def conjunction(operands: Sequence[BoundExpression]) -> BoundExpression | None:
+    """The operands joined by AND; None for none."""
+    if not operands:
+        return None
+    if len(operands) == 1:
+        return operands[0]
+    nullable = any(operand.nullable for operand in operands)
+    return Conjunction(BOOLEAN, nullable, None, tuple(operands))
+
+
+def filtered(plan: nodes.PlanNode, predicates: Sequence[BoundExpression]) -> nodes.PlanNode:
+    """A plan under a filter of these predicates; itself for none."""
+    predicate = conjunction(predicates)
+    return plan if predicate is None else nodes.Filter(plan.columns, plan, predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnComparison:
+    """A conjunct that compares one column with something that is no column of the same relation."""
+
+    column: ColumnRef
+    operator: str
+    value: BoundExpression
+    using: str
+
+
+def column_comparisons(conjunct: BoundExpression, own: frozenset[int]) -> Iterator[ColumnComparison]:
+    """Readings of a conjunct as ``column op value`` for columns in ``own``; the value reads none of them."""
+    if not isinstance(conjunct, Comparison) or conjunct.operator not in _MIRRORED:
+        return
+    sides = (
+        (conjunct.left, conjunct.operator, conjunct.right),
+        (conjunct.right, _MIRRORED[conjunct.operator], conjunct.left),
+    )
+    for column, operator, value in sides:
+        if isinstance(column, ColumnRef) and column.id in own:
+            if not nodes.referenced_columns(value) & own:
+                yield ColumnComparison(column, operator, value, conjunct.using)
+
+
+def membership(conjunct: BoundExpression, own: frozenset[int]) -> InList | None:
+    """A conjunct ``column in (values that read no own column)``."""
+    if isinstance(conjunct, InList) and isinstance(conjunct.operand, ColumnRef) and conjunct.items:
+        if conjunct.operand.id in own and not any(
+            nodes.referenced_columns(item) & own for item in conjunct.items
+        ):
+            return conjunct
+    return None
+
+
+def rejects_null(predicate: BoundExpression, columns: frozenset[int]) -> bool:
+    """Whether a predicate cannot be true when all these columns are NULL (a sufficient test)."""
+    for conjunct in conjuncts(predicate):
+        if isinstance(conjunct, Comparison) and conjunct.operator in (*_MIRRORED, "!="):
+            sides = (conjunct.left, conjunct.right)
+            if any(isinstance(side, ColumnRef) and side.id in columns for side in sides):
+                return True
+        if isinstance(conjunct, InList) and isinstance(conjunct.operand, ColumnRef):
+            if conjunct.operand.id in columns:
+                return True
+    return False
+
+
+def is_constant(expression: BoundExpression) -> bool:
+    """Whether an expression is a literal or a parameter."""
+    return isinstance(expression, Literal | Parameter)
+
+
+def equality(left: BoundExpression, right: BoundExpression, using: str) -> Comparison:
+    """``left = right``."""
+    return Comparison(BOOLEAN, left.nullable or right.nullable, None, "=", left, right, using)
+
+
+def without_nulls(column: nodes.Column) -> nodes.Column:
+    """The column, known not to be NULL."""
+    return replace(column, nullable=False)

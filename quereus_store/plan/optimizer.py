@@ -1,0 +1,120 @@
+"""The optimizer: a short ordered list of rules, each a function from plan to plan.
+
+Every rule sees the whole plan and may rewrite any of it; most are written with
+:func:`bottom_up`.  The plans of subqueries in expressions are optimized first,
+each by the same list, so a rule need not look into expressions.
+
+====================  ========================================================
+rule                  what it does
+====================  ========================================================
+fold_constants        evaluates what depends on nothing
+inline_common_tables  puts a WITH member read once in the place of its reader
+push_filters          moves conditions towards the tables, into join conditions
+choose_access         keys, ranges and indexes instead of scans
+choose_joins          hash or index lookup instead of pairwise comparison
+use_order             drops sorts that an access path makes needless
+keep_top              Sort and Limit in one
+prune_columns         carries only columns that are read
+====================  ========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from quereus_store.modules.contract import AccessPlan, AccessRequest
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import (
+    BoundExpression,
+    Exists,
+    InSubquery,
+    Quantified,
+    ScalarSubquery,
+    map_children,
+)
+from quereus_store.schema.objects import IndexSchema, TableSchema
+from quereus_store.types import Collation
+
+
+class OptimizerServices(Protocol):
+    """What rules may ask the engine."""
+
+    def collation(self, name: str) -> Collation:
+        """A registered collation."""
+        ...
+
+    def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
+        """How a table's module would serve a request."""
+        ...
+
+    def row_count(self, table: TableSchema) -> float:
+        """About how many rows a table has."""
+        ...
+
+    def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
+        """The bound predicate of a partial index; its columns are numbered as the table's, from 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleContext:
+    """What every rule is given; ``disabled`` names rules to leave out."""
+
+    services: OptimizerServices
+    number: Callable[[], int]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    disabled: frozenset[str] = frozenset()
+
+
+Rule = Callable[[nodes.PlanNode, RuleContext], nodes.PlanNode]
+
+
+def bottom_up(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
+    """Apply a function to every node of a plan, inputs before the nodes over them."""
+    return function(nodes.map_inputs(plan, lambda child: bottom_up(child, function)))
+
+
+def optimize(
+    plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None = None
+) -> nodes.PlanNode:
+    """The physical plan of a logical one."""
+    chosen = _default_rules() if rules is None else rules
+    plan = _optimize_subqueries(plan, context, chosen)
+    for rule in chosen:
+        if rule.__name__ not in context.disabled:
+            plan = rule(plan, context)
+    return plan
+
+
+def _optimize_subqueries(plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule]) -> nodes.PlanNode:
+    def in_expression(expression: BoundExpression) -> BoundExpression:
+        expression = map_children(expression, in_expression)
+        if isinstance(expression, ScalarSubquery | Exists | InSubquery | Quantified):
+            return replace(expression, plan=optimize(expression.plan, context, rules))
+        return expression
+
+    return bottom_up(plan, lambda node: nodes.map_expressions(node, in_expression))
+
+
+def _default_rules() -> Sequence[Rule]:
+    from quereus_store.plan.rules.access import choose_access
+    from quereus_store.plan.rules.common_tables import inline_common_tables
+    from quereus_store.plan.rules.constants import fold_constants
+    from quereus_store.plan.rules.filters import push_filters
+    from quereus_store.plan.rules.joins import choose_joins
+    from quereus_store.plan.rules.ordering import use_order
+    from quereus_store.plan.rules.pruning import prune_columns
+    from quereus_store.plan.rules.top import keep_top
+
+    return (
+        fold_constants,
+        inline_common_tables,
+        push_filters,
+        choose_access,
+        choose_joins,
+        use_order,
+        keep_top,
+        prune_columns,
+    )

@@ -1,0 +1,184 @@
+"""Join algorithms: a hash table or an index instead of looking at every pair.
+
+Equalities between the sides become hash keys if equal keys mean equal values;
+what is left of the condition is tested on the pairs.  Where the right side is a
+table with a key over the compared columns and the left side is small against
+it, its rows are looked up in batches instead.  An inner join takes its smaller
+side as the one to hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.modules.contract import AccessKind, AccessRequest, ColumnConstraint, Comparison
+from quereus_store.plan import nodes
+from quereus_store.plan.conditions import conjunction, conjuncts
+from quereus_store.plan.estimates import estimate_rows
+from quereus_store.plan.expressions import BoundExpression, ColumnRef
+from quereus_store.plan.expressions import Comparison as ComparisonExpression
+from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.rules.access import seekable
+from quereus_store.types import Collation
+from quereus_store.types.comparison import ComparisonMode, comparison_plan
+
+_LOOKUP_COST = 3.0
+"""What one index lookup costs against one row of a scan that fills a hash table."""
+
+_INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_HASHABLE_MODES = frozenset(
+    {ComparisonMode.NATIVE, ComparisonMode.TEXT, ComparisonMode.TIMESPAN, ComparisonMode.JSON}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """An equality between the sides of a join."""
+
+    left: BoundExpression
+    right: BoundExpression
+    using: str
+    conjunct: BoundExpression
+
+
+def choose_joins(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
+    """Choose an algorithm for every join that has an equality."""
+
+    def choose(node: nodes.PlanNode) -> nodes.PlanNode:
+        if isinstance(node, nodes.Join) and not node.lateral and node.condition is not None:
+            return _choose(node, context)
+        return node
+
+    return bottom_up(plan, choose)
+
+
+def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
+    pairs, rest = key_pairs(node, context)
+    if not pairs:
+        return node
+    left_rows = estimate_rows(node.left, context.services)
+    right_rows = estimate_rows(node.right, context.services)
+    flags = node.left_flag is not None or node.right_flag is not None
+    if node.kind in _INDEXABLE and node.left_flag is None:
+        lookup = _index_join(node, node.left, node.right, pairs, rest, context)
+        if lookup is not None and left_rows * _LOOKUP_COST * max(1.0, lookup.inner.access.rows) < right_rows:
+            return lookup
+    if node.kind is JoinKind.INNER and not flags:
+        swapped = [KeyPair(pair.right, pair.left, pair.using, pair.conjunct) for pair in pairs]
+        lookup = _index_join(node, node.right, node.left, swapped, rest, context)
+        if lookup is not None and right_rows * _LOOKUP_COST * max(1.0, lookup.inner.access.rows) < left_rows:
+            return lookup
+        if right_rows > 2 * left_rows:
+            return _hash_join(replace(node, left=node.right, right=node.left), swapped, rest)
+    return _hash_join(node, pairs, rest)
+
+
+def _hash_join(node: nodes.Join, pairs: Sequence[KeyPair], rest: Sequence[BoundExpression]) -> nodes.HashJoin:
+    return nodes.HashJoin(
+        node.columns,
+        node.kind,
+        node.left,
+        node.right,
+        tuple(pair.left for pair in pairs),
+        tuple(pair.right for pair in pairs),
+        tuple(pair.using for pair in pairs),
+        conjunction(list(rest)),
+        node.left_flag,
+        node.right_flag,
+    )
+
+
+def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], list[BoundExpression]]:
+    """The equalities of a join's condition that a hash table can serve, and the other conjuncts."""
+    left_ids = frozenset(column.id for column in node.left.columns)
+    right_ids = frozenset(column.id for column in node.right.columns)
+    pairs: list[KeyPair] = []
+    rest: list[BoundExpression] = []
+    for conjunct in conjuncts(node.condition):
+        pair = _as_pair(conjunct, left_ids, right_ids)
+        if pair is not None and hashable(pair, context.services.collation(pair.using)):
+            pairs.append(pair)
+        else:
+            rest.append(conjunct)
+    return pairs, rest
+
+
+def _as_pair(
+    conjunct: BoundExpression, left_ids: frozenset[int], right_ids: frozenset[int]
+) -> KeyPair | None:
+    if not isinstance(conjunct, ComparisonExpression) or conjunct.operator != "=":
+        return None
+    for left, right in ((conjunct.left, conjunct.right), (conjunct.right, conjunct.left)):
+        of_left, of_right = nodes.referenced_columns(left), nodes.referenced_columns(right)
+        if (
+            of_left & left_ids
+            and of_right & right_ids
+            and not of_left & right_ids
+            and not of_right & left_ids
+        ):
+            return KeyPair(left, right, conjunct.using, conjunct)
+    return None
+
+
+def hashable(pair: KeyPair, collation: Collation) -> bool:
+    """Whether equality of the pair is equality of their hash keys."""
+    plan = comparison_plan(pair.left.type, pair.right.type)
+    if plan.left_cast is not None or plan.right_cast is not None:
+        return False
+    if plan.mode is ComparisonMode.TEXT:
+        return collation.normalizer is not None
+    return plan.mode in _HASHABLE_MODES
+
+
+def _index_join(
+    node: nodes.Join,
+    outer: nodes.PlanNode,
+    inner: nodes.PlanNode,
+    pairs: Sequence[KeyPair],
+    rest: Sequence[BoundExpression],
+    context: RuleContext,
+) -> nodes.IndexJoin | None:
+    """The join by index lookup into a bare (perhaps filtered) table, if its key fits the pairs."""
+    scan, inner_filter = _bare_table(inner)
+    if scan is None:
+        return None
+    positions = dict(zip((column.id for column in scan.columns), scan.positions, strict=True))
+    usable = [
+        pair
+        for pair in pairs
+        if isinstance(pair.right, ColumnRef)
+        and not pair.right.nullable
+        and seekable(pair.right.type, pair.left.type, "=")
+    ]
+    if not usable:
+        return None
+    constraints = tuple(
+        ColumnConstraint(positions[pair.right.id], Comparison.EQUAL, pair.using)  # type: ignore[attr-defined]
+        for pair in usable
+    )
+    access = context.services.plan_access(scan.table, AccessRequest(constraints))
+    if not access.prefix or access.path.kind not in (AccessKind.POINT, AccessKind.RANGE):
+        return None
+    chosen = [usable[position] for position in access.prefix]
+    left_over = [pair.conjunct for pair in pairs if pair not in chosen]
+    inner_access = nodes.IndexAccess(
+        scan.columns,
+        scan.table,
+        scan.positions,
+        access,
+        tuple(pair.left for pair in chosen),
+        alias=scan.alias,
+        committed=scan.committed,
+    )
+    residual = conjunction([*conjuncts(inner_filter), *left_over, *rest])
+    return nodes.IndexJoin(node.columns, node.kind, outer, inner_access, residual, node.right_flag)
+
+
+def _bare_table(plan: nodes.PlanNode) -> tuple[nodes.TableScan | None, BoundExpression | None]:
+    if isinstance(plan, nodes.TableScan):
+        return plan, None
+    if isinstance(plan, nodes.Filter) and isinstance(plan.input, nodes.TableScan):
+        return plan.input, plan.predicate
+    return None, None

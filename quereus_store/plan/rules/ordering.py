@@ -1,0 +1,93 @@
+"""Order from an index: a sort that an access path makes needless is dropped.
+
+Below the sort only operators that keep order may stand (filters, projections).
+The module is asked again, now with the ordering: it weighs a walk along an
+index against reading otherwise and sorting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quereus_store.modules.contract import ColumnOrder
+from quereus_store.plan import nodes
+from quereus_store.plan.conditions import conjuncts
+from quereus_store.plan.expressions import BoundExpression, ColumnRef, Literal, SortTerm
+from quereus_store.plan.optimizer import RuleContext
+from quereus_store.plan.rules.access import index_access, offers_of, request_access, with_rest
+
+
+def use_order(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
+    """Drop every sort that some way into its table replaces."""
+    return _rewrite(plan, context, None)
+
+
+def _rewrite(plan: nodes.PlanNode, context: RuleContext, limit: int | None) -> nodes.PlanNode:
+    if isinstance(plan, nodes.Limit):
+        inner_limit = _row_limit(plan)
+        return nodes.map_inputs(plan, lambda child: _rewrite(child, context, inner_limit))
+    if isinstance(plan, nodes.Project):
+        return nodes.map_inputs(plan, lambda child: _rewrite(child, context, limit))
+    if isinstance(plan, nodes.Sort):
+        ordered = _ordered(plan.input, plan.terms, context, limit)
+        if ordered is not None:
+            return ordered
+    return nodes.map_inputs(plan, lambda child: _rewrite(child, context, None))
+
+
+def _row_limit(plan: nodes.Limit) -> int | None:
+    if isinstance(plan.count, Literal) and isinstance(plan.count.value, int) and plan.offset is None:
+        return plan.count.value
+    return None
+
+
+def _ordered(
+    plan: nodes.PlanNode, terms: Sequence[SortTerm], context: RuleContext, limit: int | None
+) -> nodes.PlanNode | None:
+    """The plan changed so that its rows come in order; None where that is not to be had or not worth it."""
+    if isinstance(plan, nodes.Project):
+        mapping = dict(zip((column.id for column in plan.columns), plan.expressions, strict=True))
+        inner_terms = []
+        for term in terms:
+            source = nodes.substitute(term.expression, mapping)
+            inner_terms.append(SortTerm(source, term.descending, term.nulls_last, term.using))
+        inner = _ordered(plan.input, inner_terms, context, limit)
+        return None if inner is None else nodes.map_inputs(plan, lambda _: inner)
+    predicates: list[BoundExpression] = []
+    while isinstance(plan, nodes.Filter):
+        predicates += conjuncts(plan.predicate)
+        plan = plan.input
+    scan = _original_scan(plan, predicates)
+    if scan is None:
+        return None
+    ordering = _column_orders(scan, terms)
+    if ordering is None:
+        return None
+    offers = list(offers_of(scan, predicates))
+    access = request_access(scan, offers, predicates, context, ordering, limit)
+    if not access.ordered:
+        return None
+    return with_rest(index_access(scan, offers, access), predicates)
+
+
+def _original_scan(plan: nodes.PlanNode, predicates: list[BoundExpression]) -> nodes.TableScan | None:
+    """The bare scan of a table access; the conditions it already serves join the predicates."""
+    if isinstance(plan, nodes.TableScan):
+        return plan
+    if isinstance(plan, nodes.IndexAccess):
+        predicates += plan.conditions
+        return nodes.TableScan(plan.columns, plan.table, plan.positions, plan.alias, plan.committed)
+    return None
+
+
+def _column_orders(scan: nodes.TableScan, terms: Sequence[SortTerm]) -> list[ColumnOrder] | None:
+    positions = dict(zip((column.id for column in scan.columns), scan.positions, strict=True))
+    orders = []
+    for term in terms:
+        expression = term.expression
+        if isinstance(expression, Literal):
+            continue
+        if not isinstance(expression, ColumnRef) or expression.id not in positions:
+            return None
+        orders.append(ColumnOrder(positions[expression.id], term.descending, term.nulls_last, term.using))
+    return orders
