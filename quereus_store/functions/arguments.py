@@ -48,11 +48,13 @@ def whole_number_of(value: Value) -> int | None:
     """The number of a value, truncated toward zero; infinities give None."""
     number = number_of(value)
     if number is None or type(number) is int:
-        return number  # type: ignore[return-value]
+        return number
     return int(number) if math.isfinite(number) else None
 
 
-def require_numeric(name: str, positions: Sequence[int] | None = None) -> Callable[[Sequence[LogicalType]], None]:
+def require_numeric(
+    name: str, positions: Sequence[int] | None = None
+) -> Callable[[Sequence[LogicalType]], None]:
     """A prepare-time check: the arguments at ``positions`` (None: all) are numeric, ANY or NULL.
 
     The check raises MISMATCH ``Invalid argument types for function NAME``.

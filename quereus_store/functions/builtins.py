@@ -9,6 +9,7 @@ from quereus_store.functions.blobs import blob_functions
 from quereus_store.functions.conditional import conditional_functions
 from quereus_store.functions.conversion import conversion_functions
 from quereus_store.functions.dates import date_functions
+from quereus_store.functions.diagnostics import diagnostic_functions
 from quereus_store.functions.introspection import introspection_functions
 from quereus_store.functions.json_functions import json_functions
 from quereus_store.functions.math import math_functions
@@ -29,6 +30,7 @@ _FAMILIES = (
     aggregate_functions,
     table_functions,
     introspection_functions,
+    diagnostic_functions,
 )
 
 

@@ -10,6 +10,7 @@ The ``call`` of these functions answers by value alone; it serves where no stati
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from quereus_store.functions.arguments import type_of_first
 from quereus_store.functions.registry import Function, ScalarFunction
@@ -68,7 +69,7 @@ def _merged_branches(types: Sequence[LogicalType]) -> LogicalType:
 
 def conditional_functions() -> list[Function]:
     """The whole family, ready to register."""
-    plain = {"null_propagates": False}
+    plain: dict[str, Any] = {"null_propagates": False}
     return [
         ScalarFunction("coalesce", coalesce, 0, None, merge_types, **plain),
         ScalarFunction("ifnull", coalesce, 2, 2, merge_types, **plain),

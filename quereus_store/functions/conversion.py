@@ -1,8 +1,8 @@
 """Conversion functions: ``integer(x)``, ``date(x)``, ``json(x)`` ... (functions, section 2).
 
-One argument, strict: what cannot be converted is an error, where CAST would give a substitute.  The rules are
-those of writing to a column of the type.  ``date``, ``time`` and ``datetime`` also know ``'now'``, the present
-moment in UTC; with other numbers of arguments these names are functions of the module ``dates``.
+One argument, strict: what cannot be converted is an error, where CAST would give a substitute.  The rules
+are those of writing to a column of the type.  ``date``, ``time`` and ``datetime`` also know ``'now'``, the
+present moment in UTC; with other numbers of arguments these names are functions of the module ``dates``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def _conversion(logical_type: LogicalType, call: Callable[[Value], Value], **opt
 
 
 def _strict(logical_type: LogicalType, **options: Any) -> ScalarFunction:
-    return _conversion(logical_type, partial(strict_convert, logical_type=logical_type), raises=True, **options)
+    return _conversion(
+        logical_type, partial(strict_convert, logical_type=logical_type), raises=True, **options
+    )
 
 
 def conversion_functions() -> list[Function]:

@@ -1,9 +1,9 @@
 """Date and time functions with modifiers (functions, section 5).
 
-``date(t, '+1 month')`` and its kin read a time value, apply modifiers and answer with text; whatever does not
-parse gives NULL, never an error.  With exactly one argument ``date``, ``time`` and ``datetime`` are the strict
-conversions of the module ``conversion``: the registry finds those first.  All of them may read the clock
-(``'now'``), so none is deterministic.
+``date(t, '+1 month')`` and its kin read a time value, apply modifiers and answer with text; whatever does
+not parse gives NULL, never an error.  With exactly one argument ``date``, ``time`` and ``datetime`` are
+the strict conversions of the module ``conversion``: the registry finds those first.  All of them may read
+the clock (``'now'``), so none is deterministic.
 """
 
 from __future__ import annotations

@@ -176,9 +176,7 @@ def _reading(
         return from_json if reader(types) is keep_document else from_text
 
     options.setdefault("null_propagates", False)
-    return ScalarFunction(
-        name, from_text, minimum, maximum, returns, specialize=specialize, **options
-    )
+    return ScalarFunction(name, from_text, minimum, maximum, returns, specialize=specialize, **options)
 
 
 def json_functions() -> list[Function]:

@@ -1,4 +1,4 @@
-"""The shape language of ``json_schema``: TypeScript-like types, compiled to predicates (functions, section 7.1).
+"""The shape language of ``json_schema``: types compiled to predicates (functions, section 7.1).
 
 ::
 
@@ -9,8 +9,8 @@
     element      = [ "..." ] union [ "?" ] ;
     member       = key [ "?" ] ":" union | "[" name ":" "string" "]" ":" union ;
 
-A definition becomes one Python predicate over documents, and compiled definitions are kept.  A definition that
-cannot be read matches nothing.
+A definition becomes one Python predicate over documents, and compiled definitions are kept.  A definition
+that cannot be read matches nothing.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ root of -1, the logarithm of 0, an angle of text) is NULL, and NaN never comes o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from quereus_store.functions.arguments import (
@@ -34,7 +34,7 @@ def absolute(value: Value) -> Number | None:
 
 def _round_half_up(number: float) -> int:
     floor = math.floor(number)
-    return floor + (number - floor >= 0.5)
+    return floor + int(number - floor >= 0.5)
 
 
 def round_to(value: Value, digits: Value = 0) -> Number | None:
@@ -239,11 +239,13 @@ def _powers() -> list[Function]:
 
 def math_functions() -> list[Function]:
     """The whole family, ready to register."""
-    absolutes = {("INTEGER",): "abs({0})", ("REAL",): "abs({0})", ("NUMERIC",): "abs({0})"}
+    absolutes: Mapping[tuple[str, ...], str] = {
+        ("INTEGER",): "abs({0})",
+        ("REAL",): "abs({0})",
+        ("NUMERIC",): "abs({0})",
+    }
     return [
-        ScalarFunction(
-            "abs", absolute, 1, 1, type_of_first, inline=absolutes, check=require_numeric("abs")
-        ),
+        ScalarFunction("abs", absolute, 1, 1, type_of_first, inline=absolutes, check=require_numeric("abs")),
         ScalarFunction(
             "round",
             round_to,
@@ -279,4 +281,3 @@ def math_functions() -> list[Function]:
         ScalarFunction("mod", modulo, 2, 2, merge_types),
         *_powers(),
     ]
-

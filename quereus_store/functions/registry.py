@@ -31,19 +31,17 @@ ReturnType = LogicalType | Callable[[Sequence[LogicalType]], LogicalType]
 class ScalarFunction:
     """A scalar function.
 
-    ``null_propagates``: any NULL argument makes the result NULL, and ``call`` is
-    never asked.  ``nullable``: the call may also give NULL for arguments that are
-    not NULL (without ``null_propagates``: for any arguments).  ``inline`` maps a tuple of argument type names (``None`` = any
-    number) to a Python expression over ``{0}``, ``{1}``, ... that is equivalent
-    for NOT NULL arguments of these types; generated code uses it instead of a
-    call.  A template names each argument at most once, never raises and never
-    gives NULL.  ``needs_context``: ``call`` takes the statement's runtime context
-    first.  ``check`` may refuse argument types at prepare time.  ``raises``: the
-    call may fail for some values, so compiled code calls :func:`guarded` instead,
-    which names the function and the place in the error.  ``hidden`` keeps a
-    function out of ``schema()``; ``flags`` are further bits that ``function_info`` shows.
-    ``specialize`` gives the call for arguments of these static types where they
-    change the meaning (a JSON string is no JSON text); use :func:`call_for`.
+    ``null_propagates``: any NULL argument makes the result NULL, and ``call`` is never asked.
+    ``nullable``: the call may also give NULL for arguments that are not NULL (without ``null_propagates``:
+    for any arguments).  ``inline`` maps a tuple of argument type names (``None`` = any number) to a Python
+    expression over ``{0}``, ``{1}``, ... that is equivalent for NOT NULL arguments of these types;
+    generated code uses it instead of a call.  A template names each argument at most once, never raises
+    and never gives NULL.  ``needs_context``: ``call`` takes the statement's runtime context first.
+    ``check`` may refuse argument types at prepare time.  ``raises``: the call may fail for some values, so
+    compiled code calls :func:`guarded` instead, which names the function and the place in the error.
+    ``hidden`` keeps a function out of ``schema()``; ``flags`` are further bits that ``function_info``
+    shows. ``specialize`` gives the call for arguments of these static types where they change the meaning
+    (a JSON string is no JSON text); use :func:`call_for`.
     """
 
     name: str
@@ -198,12 +196,12 @@ class FunctionRegistry:
         same_name.append(function)
 
     def unregister(self, name: str, arguments: int | None) -> bool:
-        """Forget the function of that name and exact arity (None: variadic) of this layer; tells if there was one."""
+        """Forget this layer's function of that name and arity (None: variadic); tells if there was one."""
         same_name = self._functions.get(name.lower(), [])
         kept = [f for f in same_name if (f.minimum, f.maximum) != _arity(arguments)]
-        same_name_count = len(same_name)
+        found = len(kept) < len(same_name)
         same_name[:] = kept
-        return len(kept) < same_name_count
+        return found
 
     def find(self, name: str, arguments: int) -> Function | None:
         """The function for a call: of exactly that arity first, then the narrowest range that allows it.
@@ -229,7 +227,7 @@ class FunctionRegistry:
         )
 
     def __iter__(self) -> Iterator[Function]:
-        """All functions that a call can reach: those of the lower layer that are not replaced, then this one's."""
+        """All functions that a call can reach: the lower layer's that are not replaced, then this one's."""
         for function in self._parent or ():
             same_name = self._functions.get(function.name.lower(), ())
             arity = (function.minimum, function.maximum)

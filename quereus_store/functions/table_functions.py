@@ -1,8 +1,9 @@
 """Table functions over values: series, split text, the members of a JSON document (functions, section 10).
 
-``json_each`` shows the children of one container, ``json_tree`` walks a whole document in pre-order.  Members of
-objects come sorted by name.  Their own paths have no ``$``: the root is the empty text, a place reads
-``.a[0].b``; and the start path is split at dots only, so that ``$.a.[1]`` is an element and ``$.a[1]`` is a name.
+``json_each`` shows the children of one container, ``json_tree`` walks a whole document in pre-order.
+Members of objects come sorted by name.  Their own paths have no ``$``: the root is the empty text, a place
+reads ``.a[0].b``; and the start path is split at dots only, so that ``$.a.[1]`` is an element and
+``$.a[1]`` is a name.
 """
 
 from __future__ import annotations
@@ -77,9 +78,7 @@ def _start_steps(path: str) -> tuple[str | int, ...]:
     parts = path.removeprefix("$").removeprefix(".")
     if not parts:
         return ()
-    return tuple(
-        int(part[1:-1]) if re.fullmatch(r"\[[0-9]+\]", part) else part for part in parts.split(".")
-    )
+    return tuple(int(part[1:-1]) if re.fullmatch(r"\[[0-9]+\]", part) else part for part in parts.split("."))
 
 
 def _children(document: Any) -> Iterable[tuple[Value, Any, str]]:
@@ -141,9 +140,7 @@ def _over_documents(name: str, rows: Callable[..., Iterator[_Row]]) -> TableFunc
     def specialize(types: Sequence[LogicalType]) -> Callable[..., Iterator[_Row]]:
         return partial(rows, reader(types))
 
-    return TableFunction(
-        name, partial(rows, read_document), 0, None, _JSON_COLUMNS, specialize=specialize
-    )
+    return TableFunction(name, partial(rows, read_document), 0, None, _JSON_COLUMNS, specialize=specialize)
 
 
 def table_functions() -> list[Function]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from quereus_store.functions.arguments import whole_number_of
 from quereus_store.functions.registry import Function, ScalarFunction
+from quereus_store.sql.renderer.base import quote_text
 from quereus_store.types.logical import BOOLEAN, INTEGER, TEXT
 from quereus_store.types.patterns import glob_matcher, like_matcher, regexp_matcher
 from quereus_store.types.values import WHITE_SPACE, Value, to_text
@@ -66,7 +67,11 @@ def _cut(value: Value, start: int, count: int | None) -> str | bytes:
     return whole[max(begin, 0) : end]
 
 
-_STRIP: Mapping[str, Callable[[str, str], str]] = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}
+_STRIP: Mapping[str, Callable[[str, str], str]] = {
+    "trim": str.strip,
+    "ltrim": str.lstrip,
+    "rtrim": str.rstrip,
+}
 
 
 def _trimmer(strip: Callable[[str, str], str]) -> Callable[..., str | None]:
@@ -110,13 +115,13 @@ def _padding(value: Value, width: Value, fill: Value) -> str | None:
 def lpad(value: Value, width: Value, fill: Value = " ") -> str | None:
     """Text filled up on the left to ``width`` code points; never cut."""
     padding = _padding(value, width, fill)
-    return None if padding is None else padding + value  # type: ignore[operator]
+    return None if padding is None else padding + _text(value)
 
 
 def rpad(value: Value, width: Value, fill: Value = " ") -> str | None:
     """Text filled up on the right to ``width`` code points; never cut."""
     padding = _padding(value, width, fill)
-    return None if padding is None else value + padding  # type: ignore[operator]
+    return None if padding is None else _text(value) + padding
 
 
 def left(value: Value, count: Value) -> str | None:
@@ -195,11 +200,11 @@ def quote(value: Value) -> str:
     if value is None:
         return "null"
     if kind is str:
-        return "'" + value.replace("'", "''") + "'"  # type: ignore[union-attr]
+        return quote_text(_text(value))
     if kind is bytes:
         return f"x'{value.hex()}'"  # type: ignore[union-attr]
     if kind is list or kind is dict:
-        return "json(" + quote(to_text(value)) + ")"
+        return f"json({quote_text(_text(value))})"
     return to_text(value) or ""
 
 
@@ -308,8 +313,24 @@ def text_functions() -> list[Function]:
         _scalar("left", left, 2, 2),
         _scalar("right", right, 2, 2),
         _scalar("repeat", repeat, 2, 2),
-        _scalar("starts_with", starts_with, 2, 2, BOOLEAN, nullable=False, inline={("TEXT", "TEXT"): "{0}.startswith({1})"}),
-        _scalar("ends_with", ends_with, 2, 2, BOOLEAN, nullable=False, inline={("TEXT", "TEXT"): "{0}.endswith({1})"}),
+        _scalar(
+            "starts_with",
+            starts_with,
+            2,
+            2,
+            BOOLEAN,
+            nullable=False,
+            inline={("TEXT", "TEXT"): "{0}.startswith({1})"},
+        ),
+        _scalar(
+            "ends_with",
+            ends_with,
+            2,
+            2,
+            BOOLEAN,
+            nullable=False,
+            inline={("TEXT", "TEXT"): "{0}.endswith({1})"},
+        ),
         _scalar("split_part", split_part, 3, 3),
         _scalar("concat", concat, 0, None, nullable=False, null_propagates=False),
         _scalar("concat_ws", concat_ws, 1, None, null_propagates=False),

@@ -1,6 +1,7 @@
 """count, and aggregates of truth: every, some and their other names (functions, section 8).
 
-``count(*)`` and ``count(x)`` differ only in what they are given: all rows, or those whose argument is not NULL.
+``count(*)`` and ``count(x)`` differ only in what they are given: all rows, or those whose argument is not
+NULL.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ trace.  Here a sum is exact, and rounded once when it is read: every order of th
 A finite float is a whole multiple of 2^-1074, so floats add up as integers of that unit; integers are kept
 apart, because most columns have nothing else.  A :class:`Total` is an immutable state::
 
-    count      numbers counted
+    numbers    how many were counted
     integers   sum of the integers (booleans as 0 and 1)
     reals      how many of the numbers are floats
     scaled     sum of the finite floats, in units of 2^-1074
@@ -30,7 +30,7 @@ _UNIT = 1 << _UNIT_BITS
 class Total(NamedTuple):
     """The state of an exact sum; see the module."""
 
-    count: int = 0
+    numbers: int = 0
     integers: int = 0
     reals: int = 0
     scaled: int = 0
@@ -72,9 +72,7 @@ def _counted(state: Total, value: Value, sign: int) -> Total:
     if type(number) is int:
         return Total(count + sign, integers + sign * number, reals, scaled, positive, negative, unknown)
     s, p, n, u = _float_part(number, sign)  # type: ignore[arg-type]
-    return Total(
-        count + sign, integers, reals + sign, scaled + s, positive + p, negative + n, unknown + u
-    )
+    return Total(count + sign, integers, reals + sign, scaled + s, positive + p, negative + n, unknown + u)
 
 
 def add(state: Total, row: tuple[Value, ...]) -> Total:
@@ -100,7 +98,7 @@ def numbers_in(column: Sequence[Value]) -> Sequence[Number]:
     if NUMBER_CLASSES.issuperset(map(type, column)):
         return column  # type: ignore[return-value]
     found = [value if type(value) is float else number_of(value) for value in column]
-    return [number for number in found if number is not None]  # type: ignore[misc]
+    return [number for number in found if number is not None]
 
 
 def total_of(numbers: Iterable[Number]) -> Total:
@@ -113,7 +111,7 @@ def total_of(numbers: Iterable[Number]) -> Total:
 
 def exact_value(state: Total) -> Number | None:
     """The sum: an int when all numbers were, else the nearest float; NULL for no number, or no answer."""
-    if not state.count:
+    if not state.numbers:
         return None
     return float_value(state) if state.reals else state.integers
 
@@ -144,4 +142,3 @@ def _sum_of_floats(numbers: Sequence[Number]) -> float | None:
         # Too large on the way, or infinities of both signs: settle it exactly.
         return float_value(total_of(numbers))
     return None if total != total else total + 0.0
-

@@ -1,8 +1,8 @@
-"""min and max: the first and last value in the order of the argument's type and collation (functions, section 8).
+"""min and max: the ends of the order of the argument's type and collation (functions, section 8).
 
-Values that Python orders as SQL does (numbers, text under BINARY, blobs) are compared directly; for all others
-the caller passes an order key.  Taking a value out needs the other values, so the algebra has no ``remove``;
-window frames keep a queue of candidates instead.
+Values that Python orders as SQL does (numbers, text under BINARY, blobs) are compared directly; for all
+others the caller passes an order key.  Taking a value out needs the other values, so the algebra has no
+``remove``; window frames keep a queue of candidates instead.
 """
 
 from __future__ import annotations

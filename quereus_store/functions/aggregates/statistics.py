@@ -1,8 +1,8 @@
 """Variance, standard deviation and median (functions, section 8).
 
-A variance needs the sum and the sum of squares.  In floats their difference loses all digits when the numbers
-are large and close together, so both are kept exactly, as integers of a small unit, and the quotient is rounded
-once.  A group with an infinity or a NaN has no variance: NULL.
+A variance needs the sum and the sum of squares.  In floats their difference loses all digits when the
+numbers are large and close together, so both are kept exactly, as integers of a small unit, and the
+quotient is rounded once.  A group with an infinity or a NaN has no variance: NULL.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sum, total and avg: exact sums read in three ways (functions, section 8).
 
-Integers of any size add up exactly; as soon as a float is among the numbers the result is the float nearest to
-the exact sum.  Booleans count as 0 and 1, text counts if it spells a number from end to end, everything else is
-left out; ``sum`` and ``avg`` of no number are NULL, ``total`` is 0.0.
+Integers of any size add up exactly; as soon as a float is among the numbers the result is the float
+nearest to the exact sum.  Booleans count as 0 and 1, text counts if it spells a number from end to end,
+everything else is left out; ``sum`` and ``avg`` of no number are NULL, ``total`` is 0.0.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _finish_total(state: Total) -> float | None:
 
 
 def _finish_avg(state: Total) -> float | None:
-    return _mean(exact.exact_value(state), state.count) if state.count else None
+    return _mean(exact.exact_value(state), state.numbers) if state.numbers else None
 
 
 def _decode_sum(stored: Value) -> Total:
@@ -83,9 +83,7 @@ SUM = AggregateFunction(
     1,
     1,
     NUMERIC,
-    algebra=Algebra(
-        _start, exact.add, exact.exact_value, exact.remove, exact.merge, decode=_decode_sum
-    ),
+    algebra=Algebra(_start, exact.add, exact.exact_value, exact.remove, exact.merge, decode=_decode_sum),
 )
 
 TOTAL = AggregateFunction(

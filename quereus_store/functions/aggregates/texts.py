@@ -1,7 +1,8 @@
 """group_concat, string_agg and string_concat: the texts of a group, joined (functions, section 8).
 
-A separator is an argument like any other, evaluated for every row; the last one that is not NULL joins all.
-The states of the algebra are pairs of a tuple of texts and the separator so far, so parts can be merged in order.
+A separator is an argument like any other, evaluated for every row; the last one that is not NULL joins
+all. The states of the algebra are pairs of a tuple of texts and the separator so far, so parts can be
+merged in order.
 """
 
 from __future__ import annotations

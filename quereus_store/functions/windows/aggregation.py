@@ -15,8 +15,8 @@ any                    ``merge``                           two stacks of merged 
 any                    nothing                             ``evaluate`` each distinct frame
 =====================  ==================================  =======================================
 
-Rows that a FILTER or NULL leaves out are taken out of the columns first, and the bounds are renumbered, so the
-ways above know nothing of them.
+Rows that a FILTER or NULL leaves out are taken out of the columns first, and the bounds are renumbered, so
+the ways above know nothing of them.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def aggregate_over(
 ) -> list[Value]:
     """The aggregate of each row's frame.
 
-    ``columns`` holds one list per argument over the rows of the partition; ``key`` is the order key of min and
-    max; ``keep`` (FILTER) tells which rows count.  ``distinct`` has no effect on windows.
+    ``columns`` holds one list per argument over the rows of the partition; ``key`` is the order key of min
+    and max; ``keep`` (FILTER) tells which rows count.  ``distinct`` has no effect on windows.
     """
     if not frames.size:
         return []
@@ -73,7 +73,9 @@ def aggregate_over(
     return _by_algebra(function, frames, columns, rows, key)
 
 
-def restricted(frames: Frames, columns: Columns, keep: Sequence[bool | None] | None) -> tuple[Frames, Columns]:
+def restricted(
+    frames: Frames, columns: Columns, keep: Sequence[bool | None] | None
+) -> tuple[Frames, Columns]:
     """Take the rows out for which ``keep`` is not true, and renumber the bounds."""
     if keep is None or all(keep):
         return frames, columns
@@ -93,7 +95,8 @@ def _evaluated(
         gathered: list[Any] = [column[start:end] for column in columns]
     else:
         gathered = [[value for start, end in runs for value in column[start:end]] for column in columns]
-    return function.evaluate(*gathered, key=key) if function.collated else function.evaluate(*gathered)
+    value: Value = function.evaluate(*gathered, **({"key": key} if function.collated else {}))
+    return value
 
 
 # --- counts and sums ----------------------------------------------------------------------------------------
@@ -187,9 +190,7 @@ def _extreme(beats: Callable[[Any, Any], bool]) -> Callable[[Frames, Columns, Ke
 _FAST: dict[Callable[..., Value], Callable[[Frames, Columns, Key | None], list[Value] | None]] = {
     COUNT_ROWS.evaluate: _count,
     SUM.evaluate: _summing(None, lambda total, count: total, lambda total, count: total),
-    TOTAL.evaluate: _summing(
-        0.0, lambda total, count: exact.divided(total, 1), lambda total, count: total
-    ),
+    TOTAL.evaluate: _summing(0.0, lambda total, count: exact.divided(total, 1), lambda total, count: total),
     AVG.evaluate: _summing(None, exact.divided, lambda total, count: total / count),
     MIN.evaluate: _extreme(lt),
     MAX.evaluate: _extreme(gt),
@@ -303,4 +304,3 @@ def _merged_parts(algebra: Algebra, frames: Frames, rows: Sequence[tuple[Value, 
         for other in states[1:]:
             state = merge(state, other)
         yield state
-

@@ -1,8 +1,9 @@
 """The functions that only OVER can ask for: ranking, looking at other rows, picking rows of the frame.
 
-Each takes a :class:`Partition` (its peers and frames) and one column of values per argument, and gives a column.
-Ranks follow from where a row's peers begin; ``lag`` and ``lead`` ignore the frame; ``first_value`` and its kin
-look at the first, the last or the n-th row of it.  With IGNORE NULLS the latter two kinds pass over NULLs.
+Each takes a :class:`Partition` (its peers and frames) and one column of values per argument, and gives a
+column. Ranks follow from where a row's peers begin; ``lag`` and ``lead`` ignore the frame; ``first_value``
+and its kin look at the first, the last or the n-th row of it.  With IGNORE NULLS the latter two kinds pass
+over NULLs.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -
 def _dense_rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -> list[Value]:
     # A group of peers begins where a row is its own first peer.
     begins = [start == row for row, start in enumerate(partition.peers.starts)]
-    return list(accumulate(begins, int.__add__, initial=0))[1:]
+    return [*accumulate(begins, int.__add__, initial=0)][1:]
 
 
 def _percent_rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -> list[Value]:
@@ -260,9 +261,7 @@ def check_window_call(
         if function.minimum < function.maximum and not arguments:
             message = f"{function.name} requires at least one argument"
         else:
-            message = (
-                f"Window function {function.name} expects {function.maximum} arguments, got {arguments}"
-            )
+            message = f"Window function {function.name} expects {function.maximum} arguments, got {arguments}"
         raise sql_error(StatusCode.ERROR, message, position)
     if function.needs_order and not ordered:
         raise sql_error(

@@ -1,9 +1,9 @@
 """Frames: which rows of its partition a window function sees from each row (queries, section 13).
 
-A frame is a run of rows, half open: ``start <= row < end``.  With EXCLUDE it has a hole, so a frame in general
-is a union of a few runs; :class:`Frames` holds one pair of lists for each, all rows of the partition at once.
-In every such pair both lists never fall from row to row.  All fast evaluation rests on that: a frame that only
-moves forward can be followed by counting rows in and out.
+A frame is a run of rows, half open: ``start <= row < end``.  With EXCLUDE it has a hole, so a frame in
+general is a union of a few runs; :class:`Frames` holds one pair of lists for each, all rows of the
+partition at once. In every such pair both lists never fall from row to row.  All fast evaluation rests on
+that: a frame that only moves forward can be followed by counting rows in and out.
 
 Units: ``rows`` counts rows, ``groups`` counts groups of peers, ``range`` measures the distance of the first
 order key.  A key that is no number has no distance; its frame reaches over its peers.
@@ -19,7 +19,7 @@ from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.functions.arguments import Number
-from quereus_store.types.values import Value
+from quereus_store.types.values import Value, to_text
 
 Bounds = list[int]
 Part = tuple[Bounds, Bounds]
@@ -39,7 +39,7 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The frames of all ``size`` rows of a partition, as a union of disjoint ascending runs; see the module."""
+    """The frames of the rows of a partition, each a union of disjoint ascending runs; see the module."""
 
     size: int
     parts: tuple[Part, ...]
@@ -47,7 +47,7 @@ class Frames:
     @property
     def same_for_all(self) -> bool:
         """Whether every row has the same frame (bounds never fall, so the ends tell)."""
-        return all(not self.size or _flat(starts) and _flat(ends) for starts, ends in self.parts)
+        return all(not self.size or (_flat(starts) and _flat(ends)) for starts, ends in self.parts)
 
 
 def _flat(bounds: Bounds) -> bool:
@@ -74,12 +74,12 @@ def frame_offset(value: Value, unit: str) -> Number:
     """Check an offset: a non-negative integer, for ``range`` any non-negative number; raises ERROR."""
     if type(value) is float and value.is_integer():
         value = int(value)
-    fits = type(value) is int or (unit == "range" and type(value) is float)
-    if not fits or not value >= 0:  # type: ignore[operator]
-        raise sql_error(
-            StatusCode.ERROR, f"Invalid window frame offset: {value}. Must be a non-negative integer."
-        )
-    return value  # type: ignore[return-value]
+    accepted = (int, float) if unit == "range" else (int,)
+    if isinstance(value, accepted) and type(value) is not bool and value >= 0:
+        return value
+    raise sql_error(
+        StatusCode.ERROR, f"Invalid window frame offset: {to_text(value)}. Must be a non-negative integer."
+    )
 
 
 def peers_of(size: int, keys: Sequence[Any] | None) -> Peers:
@@ -171,13 +171,15 @@ def _range_axis(peers: Peers, distances: Sequence[Value] | None, descending: boo
             return bounds
         first, numbers = _number_run(distances, descending)
         search = bisect_right if is_end else bisect_left
-        bounds[first : first + len(numbers)] = [first + search(numbers, number + offset) for number in numbers]
+        bounds[first : first + len(numbers)] = [
+            first + search(numbers, number + offset) for number in numbers
+        ]
         return bounds
 
     return axis
 
 
-def _number_run(distances: Sequence[Value], descending: bool) -> tuple[int, list[Number]]:
+def _number_run(distances: Sequence[Any], descending: bool) -> tuple[int, list[Number]]:
     """Where the numbers among sorted keys begin, and the numbers, turned round so that they ascend."""
     sign = -1 if descending else 1
     places = [
@@ -186,7 +188,7 @@ def _number_run(distances: Sequence[Value], descending: bool) -> tuple[int, list
         if type(value) in (int, float, bool) and value == value  # NaN has no distance
     ]
     first = places[0] if places else 0
-    return first, [sign * distances[place] for place in places]  # type: ignore[operator]
+    return first, [sign * distances[place] for place in places]
 
 
 _AXES: dict[str, Callable[[Peers, Sequence[Value] | None, bool], _Axis]] = {

@@ -1,0 +1,171 @@
+"""How introspection words the catalog: display SQL, tags, function descriptions, references.
+
+The SQL that ``schema()`` shows is for reading: tables without constraints, indexes without UNIQUE, WHERE and
+tags.  The text that recreates objects is ``schema.ddl``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quereus_store.functions.registry import (
+    AggregateFunction,
+    Function,
+    FunctionRegistry,
+    ScalarFunction,
+)
+from quereus_store.schema.objects import (
+    Catalog,
+    ForeignKey,
+    IndexSchema,
+    TableSchema,
+    Tags,
+    UniqueConstraint,
+    ViewSchema,
+)
+from quereus_store.sql import nodes
+from quereus_store.sql.renderer import render_expression
+from quereus_store.sql.traversal import walk
+from quereus_store.types.json import render_json
+from quereus_store.types.values import to_text
+
+EXPOSE_TAG = "quereus.expose_implicit_index"
+_TEXT_FLAG, _DETERMINISTIC_FLAG = 1, 0x800
+_ALSO_WINDOW = frozenset({"count", "sum", "avg", "min", "max"})
+
+
+def tags_text(tags: Tags) -> str | None:
+    """A tag bag as JSON text; NULL when it is empty."""
+    return render_json(dict(tags)) if tags else None
+
+
+# --- tables and indexes -------------------------------------------------------------------------------------
+
+
+def quoted(name: str) -> str:
+    """A name between double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def table_sql(table: TableSchema) -> str:
+    """The display SQL of a table; a maintained table shows the statement that creates it."""
+    if table.derivation is not None:
+        from quereus_store.schema.ddl import table_ddl
+
+        return table_ddl(table)
+    columns = ", ".join(f"{quoted(column.name)} {column.type.name}" for column in table.columns)
+    module = f"{table.module}({_arguments(table.module_arguments)})"
+    return f"create table {quoted(table.name)} ({columns}) using {module}"
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={to_text(value) or 'null'}" for name, value in arguments.items())
+
+
+def view_sql(view: ViewSchema) -> str:
+    """The statement that creates a view."""
+    from quereus_store.schema.ddl import view_ddl
+
+    return view_ddl(view)
+
+
+def index_sql(table: TableSchema, index: IndexSchema, name: str) -> str:
+    """The display SQL of an index."""
+    parts = []
+    for part in index.parts:
+        if part.column is not None:
+            key = quoted(table.columns[part.column].name)
+        else:
+            key = "" if part.expression is None else render_expression(part.expression)
+        parts.append(f"{key} COLLATE {part.collation}{' DESC' if part.descending else ''}")
+    return f"CREATE INDEX {quoted(name)} ON {quoted(table.name)} ({', '.join(parts)})"
+
+
+def shown_indexes(table: TableSchema) -> Iterator[tuple[IndexSchema, UniqueConstraint | None]]:
+    """The indexes to list: those that were created, and hidden ones whose constraint asks to be exposed.
+
+    The constraint comes with an exposed hidden index only.
+    """
+    owners = {constraint.index.lower(): constraint for constraint in table.unique_constraints}
+    for index in table.indexes:
+        if not index.hidden:
+            yield index, None
+            continue
+        owner = owners.get(index.name.lower())
+        if owner is not None and owner.tags.get(EXPOSE_TAG) is True:
+            yield index, owner
+
+
+def exposed_index_name(table: TableSchema, index: IndexSchema, constraint: UniqueConstraint | None) -> str:
+    """The name under which an index is listed."""
+    if constraint is None:
+        return index.name
+    if constraint.named:
+        return constraint.name
+    return "_uc_" + "_".join(table.columns[column].name for column in constraint.columns)
+
+
+def referenced_columns(catalog: Catalog, table: TableSchema, key: ForeignKey) -> list[str | None]:
+    """The parent columns of a foreign key: as declared, else the parent's primary key, else None."""
+    if key.parent_columns is not None:
+        return list(key.parent_columns)
+    parent = catalog.table(key.parent_schema or table.schema, key.parent_table)
+    parts = parent.primary_key.parts if parent is not None else ()
+    if parent is None or len(parts) != len(key.columns):
+        return [None] * len(key.columns)
+    return [parent.columns[part.column].name for part in parts]
+
+
+def table_references(catalog: Catalog, schema: str, expression: nodes.Expression) -> list[dict[str, str]]:
+    """The tables that an expression's subqueries read, one entry per reference."""
+    members = {
+        member.name.lower()
+        for node in walk(expression)
+        if isinstance(node, nodes.WithClause)
+        for member in node.members
+    }
+    found: list[dict[str, str]] = []
+    for node in walk(expression):
+        if not isinstance(node, nodes.TableReference):
+            continue
+        if node.schema is None and node.name.lower() in members:
+            continue
+        table = catalog.table(node.schema or schema, node.name)
+        if table is not None:
+            base = f"{table.schema}.{table.name}".lower()
+            found.append({"relationKey": f"{base}#{len(found) + 1}", "base": base})
+    return found
+
+
+# --- functions ----------------------------------------------------------------------------------------------
+
+
+def visible_functions(registry: FunctionRegistry) -> Iterator[Function]:
+    """The functions that ``schema()`` lists."""
+    return (function for function in registry if not function.hidden)
+
+
+def function_arity(function: Function) -> int:
+    """The number of arguments; -1 where it varies."""
+    return function.minimum if function.minimum == function.maximum else -1
+
+
+def function_kind(function: Function) -> str:
+    """``scalar``, ``aggregate`` or ``table``; aggregates that have always run over windows are ``window``."""
+    if isinstance(function, ScalarFunction):
+        return "scalar"
+    if isinstance(function, AggregateFunction):
+        return "window" if function.name in _ALSO_WINDOW else "aggregate"
+    return "table"
+
+
+def function_flags(function: Function) -> int:
+    """The flag bits: text, deterministic, and what was declared besides."""
+    return _TEXT_FLAG | (_DETERMINISTIC_FLAG if function.deterministic else 0) | function.flags
+
+
+def function_signature(function: Function) -> str:
+    """``abs(?)``, ``trim(...)``."""
+    arity = function_arity(function)
+    return f"{function.name}({'...' if arity < 0 else ', '.join('?' * arity)})"

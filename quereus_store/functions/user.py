@@ -1,0 +1,347 @@
+"""Functions of the program: from Python callables, classes and generators (functions, section 15).
+
+What a function takes and gives is read from the callable: the number of parameters from its signature, the
+result's type from the return annotation (``int`` is INTEGER, ``float`` REAL, ``str`` TEXT, ``bytes`` BLOB,
+``bool`` BOOLEAN, ``dict`` and ``list`` JSON; anything else ANY).  Options override what is read.
+
+NULLs are passed through to the callable.  Results are not converted: a function returns what it declares.
+Unless told otherwise a function is taken to be non-deterministic.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.functions.registry import (
+    AggregateFunction,
+    Algebra,
+    ResultColumn,
+    ReturnType,
+    ScalarFunction,
+    TableFunction,
+)
+from quereus_store.types.logical import (
+    ANY,
+    BLOB,
+    BOOLEAN,
+    INTEGER,
+    JSON,
+    REAL,
+    TEXT,
+    LogicalType,
+    type_from_name,
+)
+from quereus_store.types.values import Value
+
+_TYPE_OF_HINT: dict[Any, LogicalType] = {
+    bool: BOOLEAN,
+    int: INTEGER,
+    float: REAL,
+    str: TEXT,
+    bytes: BLOB,
+    dict: JSON,
+    list: JSON,
+}
+
+DeclaredType = LogicalType | str | None
+
+
+def _misuse(message: str) -> Error:
+    return sql_error(StatusCode.MISUSE, f"registerFunction: {message}")
+
+
+# --- reading declarations -----------------------------------------------------------------------------------
+
+
+def type_of_hint(hint: Any) -> tuple[LogicalType, bool]:
+    """The logical type that an annotation declares, and whether NULL is among its values."""
+    if hint is inspect.Parameter.empty or hint is Any:
+        return ANY, True
+    if get_origin(hint) in (Union, types.UnionType):
+        members = [member for member in get_args(hint) if member is not type(None)]
+        nullable = len(members) < len(get_args(hint))
+        if len(members) == 1:
+            return type_of_hint(members[0])[0], nullable
+        return ANY, True
+    found = _TYPE_OF_HINT.get(get_origin(hint) or hint)
+    return (ANY, True) if found is None else (found, False)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except (NameError, TypeError, AttributeError):
+        # A callable without readable annotations declares nothing.
+        return {}
+
+
+def _returned(function: Callable[..., Any], declared: DeclaredType) -> tuple[LogicalType, bool]:
+    if isinstance(declared, LogicalType):
+        return declared, True
+    if declared is not None:
+        return type_from_name(declared), True
+    return type_of_hint(_hints(function).get("return", inspect.Parameter.empty))
+
+
+def _arity(function: Callable[..., Any], arguments: int | None, leading: int = 0) -> tuple[int, int | None]:
+    """How many SQL arguments a callable takes (-1: any); its ``leading`` parameters are not among them."""
+    if arguments is not None:
+        if type(arguments) is not int or arguments < -1:
+            raise _misuse("schema.numArgs must be an integer >= -1")
+        return (0, None) if arguments == -1 else (arguments, arguments)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError):
+        return 0, None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [parameter for parameter in parameters if parameter.kind in kinds][leading:]
+    required = sum(parameter.default is inspect.Parameter.empty for parameter in positional)
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return required, None
+    return required, len(positional)
+
+
+def _name(function: Any, name: str | None) -> str:
+    found = getattr(function, "__name__", None) if name is None else name
+    if not isinstance(found, str) or not found.strip():
+        raise _misuse("schema.name must be a non-empty string")
+    return found
+
+
+# --- scalar functions ---------------------------------------------------------------------------------------
+
+
+def scalar_function_from(
+    function: Callable[..., Value],
+    name: str | None = None,
+    *,
+    arguments: int | None = None,
+    deterministic: bool = False,
+    returns: DeclaredType = None,
+    infer_return_type: Callable[[Sequence[LogicalType]], LogicalType] | None = None,
+    validate_arg_types: Callable[[Sequence[LogicalType]], bool] | None = None,
+    hidden: bool = False,
+    flags: int = 0,
+) -> ScalarFunction:
+    """A scalar function of a callable.
+
+    ``arguments`` is the number of SQL arguments (-1: any), by default what the signature says.
+    ``infer_return_type`` finds the result's type from the arguments'; only with it is ``validate_arg_types``
+    asked, whose false makes the call a MISMATCH.  Raises MISUSE for declarations that make no sense.
+    """
+    if not callable(function):
+        raise _misuse("schema.implementation must be a function")
+    found = _name(function, name)
+    minimum, maximum = _arity(function, arguments)
+    result, nullable = _returned(function, returns)
+    announced: ReturnType = infer_return_type or result
+    return ScalarFunction(
+        found,
+        function,
+        minimum,
+        maximum,
+        announced,
+        nullable=nullable or infer_return_type is not None,
+        null_propagates=False,
+        deterministic=deterministic,
+        check=_argument_check(found, validate_arg_types) if infer_return_type else None,
+        raises=True,
+        hidden=hidden,
+        flags=flags,
+    )
+
+
+def _argument_check(
+    name: str, validate: Callable[[Sequence[LogicalType]], bool] | None
+) -> Callable[[Sequence[LogicalType]], None] | None:
+    if validate is None:
+        return None
+
+    def check(argument_types: Sequence[LogicalType]) -> None:
+        if not validate(argument_types):
+            raise sql_error(StatusCode.MISMATCH, f"Invalid argument types for function {name}")
+
+    return check
+
+
+# --- aggregates ---------------------------------------------------------------------------------------------
+
+
+def _starter(initial: Any) -> Callable[[], Any]:
+    """A new state for each group: of a callable its result, of a container a copy, else the value itself."""
+    if callable(initial):
+        return lambda: initial()
+    if isinstance(initial, list | dict | set):
+        return lambda: copy.copy(initial)
+    return lambda: initial
+
+
+def aggregate_function_from(
+    step: Callable[..., Any],
+    finish: Callable[[Any], Value],
+    initial: Any = None,
+    name: str | None = None,
+    *,
+    arguments: int | None = None,
+    inverse: Callable[..., Any] | None = None,
+    merge: Callable[[Any, Any], Any] | None = None,
+    deterministic: bool = False,
+    returns: DeclaredType = None,
+    hidden: bool = False,
+    flags: int = 0,
+) -> AggregateFunction:
+    """An aggregate of ``step(state, *arguments)`` and ``finish(state)``.
+
+    ``inverse`` takes a row out of a state, ``merge`` joins two states; both only make windows and maintained
+    views faster.  With ``merge`` the functions must be pure: a state given to them is used again.
+    """
+    if not callable(step):
+        raise _misuse(
+            "schema must have implementation (scalar/TVF) or stepFunction+finalizeFunction (aggregate)"
+        )
+    if not callable(finish):
+        raise _misuse("aggregate schema.finalizeFunction must be a function")
+    start = _starter(initial)
+    minimum, maximum = _arity(step, arguments, leading=1)
+    result, nullable = _returned(finish, returns)
+
+    def evaluate(*columns: Sequence[Value]) -> Value:
+        state = start()
+        for row in _rows(columns, maximum):
+            state = step(state, *row)
+        return finish(state)
+
+    def add(state: Any, row: tuple[Value, ...]) -> Any:
+        return step(state, *row)
+
+    def remove(state: Any, row: tuple[Value, ...]) -> Any:
+        assert inverse is not None
+        return inverse(state, *row)
+
+    return AggregateFunction(
+        _name(step, name),
+        evaluate,
+        minimum,
+        maximum,
+        result,
+        nullable=nullable,
+        skips_nulls=False,
+        ordered=merge is None and inverse is None,
+        deterministic=deterministic,
+        algebra=Algebra(
+            start, add, finish, remove if inverse else None, merge, shares_state=merge is not None
+        ),
+        raises=True,
+        hidden=hidden,
+        flags=flags,
+    )
+
+
+def _rows(columns: Sequence[Sequence[Value]], maximum: int | None) -> Iterator[tuple[Value, ...]]:
+    if maximum == 0:
+        return (() for _ in columns[0])
+    return zip(*columns, strict=True)
+
+
+def aggregate_class_from(
+    factory: Callable[[], Any], name: str | None = None, *, arguments: int | None = None, **options: Any
+) -> AggregateFunction:
+    """An aggregate of a class with ``step(*arguments)`` and ``finalize()``, one instance per group.
+
+    A class with ``inverse(*arguments)`` and ``value()`` (the result so far) can also slide over windows.
+    """
+    step, finalize = getattr(factory, "step", None), getattr(factory, "finalize", None)
+    if not callable(step) or not callable(finalize):
+        raise _misuse(
+            "schema must have implementation (scalar/TVF) or stepFunction+finalizeFunction (aggregate)"
+        )
+    inverse = getattr(factory, "inverse", None)
+    reads = getattr(factory, "value", finalize)
+    if arguments is None:
+        minimum, maximum = _arity(step, None, leading=1)
+        arguments = minimum if minimum == maximum else -1
+
+    def add(state: Any, *row: Value) -> Any:
+        state.step(*row)
+        return state
+
+    def take_out(state: Any, *row: Value) -> Any:
+        state.inverse(*row)
+        return state
+
+    def read(state: Any) -> Value:
+        return reads(state)  # type: ignore[no-any-return]
+
+    if options.get("returns") is None:
+        options["returns"], _ = _returned(reads, None)
+    return aggregate_function_from(
+        add,
+        read,
+        factory,
+        _name(factory, name),
+        arguments=arguments,
+        inverse=take_out if callable(inverse) else None,
+        **options,
+    )
+
+
+# --- table functions ----------------------------------------------------------------------------------------
+
+
+def table_function_from(
+    function: Callable[..., Iterable[Sequence[Value]]],
+    columns: Sequence[str | tuple[str, DeclaredType] | ResultColumn],
+    name: str | None = None,
+    *,
+    arguments: int | None = None,
+    integrated: bool = False,
+    deterministic: bool = False,
+    hidden: bool = False,
+    flags: int = 0,
+) -> TableFunction:
+    """A table function of a generator of rows.
+
+    ``columns`` are names, (name, type) pairs or :class:`ResultColumn`.  Rows may be short (the rest is
+    NULL) or long (the rest is cut).  An ``integrated`` function gets the statement's context first.
+    """
+    if not callable(function):
+        raise _misuse("schema.implementation must be a function")
+    declared = tuple(map(_column, columns))
+    if not declared:
+        raise _misuse("a table function must declare its columns")
+    width = len(declared)
+    minimum, maximum = _arity(function, arguments, leading=int(integrated))
+
+    def rows(*values: Value) -> Iterator[tuple[Value, ...]]:
+        for row in function(*values):
+            fitted = tuple(islice(row, width))
+            yield fitted if len(fitted) == width else fitted + (None,) * (width - len(fitted))
+
+    return TableFunction(
+        _name(function, name),
+        rows,
+        minimum,
+        maximum,
+        declared,
+        deterministic=deterministic,
+        needs_context=integrated,
+        hidden=hidden,
+        flags=flags,
+    )
+
+
+def _column(declared: str | tuple[str, DeclaredType] | ResultColumn) -> ResultColumn:
+    if isinstance(declared, ResultColumn):
+        return declared
+    if isinstance(declared, str):
+        return ResultColumn(declared, ANY)
+    name, logical_type = declared
+    if isinstance(logical_type, LogicalType):
+        return ResultColumn(name, logical_type)
+    return ResultColumn(name, type_from_name(logical_type))
