@@ -26,7 +26,17 @@ Item = TypeVar("Item")
 class TokenCursor:
     """A position in a token list, and the questions a parser asks there."""
 
-    __slots__ = ("_depth", "_item_depth", "_parameters", "_tokens", "index", "text", "token")
+    __slots__ = (
+        "_closing",
+        "_depth",
+        "_item_depth",
+        "_parameters",
+        "_query_starts",
+        "_tokens",
+        "index",
+        "text",
+        "token",
+    )
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -34,6 +44,8 @@ class TokenCursor:
         self.index = 0
         self.token = self._tokens[0]
         self._parameters = 0
+        self._query_starts: dict[int, bool] = {}
+        self._closing: dict[int, int] | None = None
         self._depth = 0
         self._item_depth = -1
 
@@ -122,18 +134,11 @@ class TokenCursor:
         self.advance()
         self._depth -= 1
 
-    def matching_parenthesis(self, index: int) -> int:
-        """The index of the token that closes the parenthesis at ``index`` (the last token if none does)."""
-        depth = 0
-        for place in range(index, len(self._tokens)):
-            key = self._tokens[place].key
-            if key == "(":
-                depth += 1
-            elif key == ")":
-                depth -= 1
-                if depth == 0:
-                    return place
-        return len(self._tokens) - 1
+    def after_parenthesis(self, index: int) -> str:
+        """The key of the token that follows the parenthesis opened at ``index``."""
+        if self._closing is None:
+            self._closing = _closing_parentheses(self._tokens)
+        return self._tokens[min(self._closing[index] + 1, len(self._tokens) - 1)].key
 
     # Lists
 
@@ -207,3 +212,15 @@ class TokenCursor:
     def name_list(self, expectation: str, closing: str) -> tuple[str, ...]:
         """``( name, … )``, the list possibly empty."""
         return self.parenthesised_list(lambda: self.expect_name(expectation), "Expected '('.", closing)
+
+
+def _closing_parentheses(tokens: list[Token]) -> dict[int, int]:
+    """For each opening parenthesis, where it is closed; at the end of the text if nowhere."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.key == "(":
+            opened.append(index)
+        elif token.key == ")" and opened:
+            closing[opened.pop()] = index
+    return closing | dict.fromkeys(opened, len(tokens) - 1)

@@ -134,8 +134,7 @@ class DeclarationParser(AlterParser):
             self.advance()
             self.advance()
             return SeedData(table, (), position=position)
-        after_list = self._tokens[min(self.matching_parenthesis(self.index) + 1, len(self._tokens) - 1)]
-        if self.token.key == "(" and after_list.key == "values":
+        if self.token.key == "(" and self.after_parenthesis(self.index) == "values":
             columns = self.column_list("seed")
             self.advance()
         rows = self.comma_list(self.seed_row)

@@ -465,7 +465,7 @@ class ExpressionParser(TokenCursor):
     def case(self) -> Expression:
         """``case [e] when … then … [else …] end``."""
         position = self.advance().position
-        operand = None if self.token.key == "when" else self.expression()
+        operand = None if self.token.key in ("when", "end") else self.expression()
         whens: list[WhenClause] = []
         while self.token.key == "when":
             start = self.advance().position
@@ -518,15 +518,17 @@ class ExpressionParser(TokenCursor):
 
     def is_query_at(self, index: int) -> bool:
         """Whether a query starts at a token index; after ``((`` what follows its end decides."""
+        known = self._query_starts.get(index)
+        if known is not None:
+            return known
         inner = index
         while self._tokens[inner].key == "(":
             inner += 1
-        if self._tokens[inner].key not in _QUERY_STARTS:
-            return False
-        return all(
-            self._tokens[min(self.matching_parenthesis(place) + 1, len(self._tokens) - 1)].key in _AFTER_QUERY
-            for place in range(index, inner)
-        )
+        starts = self._tokens[inner].key in _QUERY_STARTS
+        for place in range(inner - 1, index - 1, -1):
+            starts = starts and self.after_parenthesis(place) in _AFTER_QUERY
+            self._query_starts[place] = starts
+        return starts
 
     def starts_operand(self, distance: int) -> bool:
         """Whether an operand can begin ``distance`` tokens ahead: tells a soft operator from an alias."""

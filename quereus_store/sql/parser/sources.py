@@ -45,6 +45,7 @@ _EXCLUSIONS: Mapping[tuple[str, ...], FrameExclusion] = MappingProxyType(
         ("ties",): FrameExclusion.TIES,
     }
 )
+_ARTICLE: Mapping[JoinKind, str] = MappingProxyType({JoinKind.INNER: "an", JoinKind.CROSS: "a"})
 _SIDE_OF_OUTER: Mapping[JoinKind, Side] = MappingProxyType(
     {JoinKind.LEFT: Side.RIGHT, JoinKind.RIGHT: Side.LEFT}
 )
@@ -129,8 +130,8 @@ class SourceParser(ExpressionParser):
         """Refuse flags that say nothing or are ambiguous."""
         if kind not in _OUTER:
             raise self.error(
-                f"'exists ... as' is not valid on an {kind.upper()} join (no side is null-extended, so the "
-                "flag would be a constant true)",
+                f"'exists ... as' is not valid on {_ARTICLE[kind]} {kind.upper()} join (no side is null-extended, "
+                "so the flag would be a constant true)",
                 start.position,
             )
         if kind is JoinKind.FULL:
