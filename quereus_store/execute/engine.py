@@ -1,0 +1,200 @@
+"""The engine: what all connections to one database share.
+
+It knows the modules, the functions, collations and types that statements may
+name, and the committed catalog.  It lends its knowledge to the layers below by
+implementing what they ask for: :class:`OptimizerServices` for rules,
+:class:`CompilerServices` for the code generator, :class:`EngineServices` for
+modules.
+
+Where a module keeps the catalog (:class:`PersistentCatalog`), that module's
+snapshot decides which catalog a transaction sees: the engine keeps the
+catalogs of the last few versions and loads a version it has not met, which is
+how a schema change by another process arrives.  Tables of modules that do not
+persist are kept beside it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.codegen.rowfunctions import compile_row_function
+from quereus_store.functions.builtins import builtin_functions
+from quereus_store.functions.registry import FunctionRegistry
+from quereus_store.modules.contract import (
+    AccessPlan,
+    AccessRequest,
+    CatalogProblem,
+    Module,
+    PersistentCatalog,
+    RowFunction,
+    Table,
+)
+from quereus_store.plan.binder import BindContext
+from quereus_store.plan.binder.rows import bind_row_expression
+from quereus_store.plan.expressions import BoundExpression, ColumnRef
+from quereus_store.plan.nodes import substitute
+from quereus_store.schema.objects import Catalog, IndexSchema, Schema, TableSchema, fold
+from quereus_store.sql import nodes
+from quereus_store.types import Collation, CollationRegistry, TypeRegistry
+
+_KEPT_VERSIONS = 8
+
+
+class Engine:
+    """One database: modules, registries, committed catalog."""
+
+    def __init__(self, modules: Iterable[Module], default_module: str) -> None:
+        self.registry = FunctionRegistry(parent=builtin_functions())
+        self.collations = CollationRegistry()
+        self.types = TypeRegistry()
+        self.default_module = default_module
+        self.modules: dict[str, Module] = {}
+        self.publishing = threading.Lock()
+        self.problems: tuple[CatalogProblem, ...] = ()
+        self._versions = itertools.count(1)
+        self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
+        self._persistent: tuple[Module, PersistentCatalog] | None = None
+        self._loaded: dict[int, Catalog] = {}
+        for module in modules:
+            self.register_module(module)
+
+    # -- modules ---------------------------------------------------------------
+
+    def register_module(self, module: Module) -> None:
+        """Make a module known under its name; raises MISUSE for a name that is taken or empty."""
+        if not module.name or fold(module.name) in self.modules:
+            raise sql_error(StatusCode.MISUSE, f"a module cannot be registered as '{module.name}'")
+        self.modules[fold(module.name)] = module
+        if module.persistent and isinstance(module, PersistentCatalog):
+            self._persistent = (module, module)
+        module.attach(self)
+
+    def module(self, name: str) -> Module:
+        """The module of that name; raises ERROR when there is none."""
+        found = self.modules.get(fold(name))
+        if found is None:
+            raise sql_error(StatusCode.ERROR, f"No virtual table module named '{name}'")
+        return found
+
+    @property
+    def persistent_module(self) -> Module | None:
+        """The module that keeps the catalog, if any."""
+        return self._persistent[0] if self._persistent else None
+
+    def close(self) -> None:
+        """Close every module."""
+        for module in self.modules.values():
+            module.close()
+
+    # -- catalog ---------------------------------------------------------------
+
+    def versioned(self, catalog: Catalog) -> Catalog:
+        """The catalog under a version that no other catalog of this engine has."""
+        return replace(catalog, version=next(self._versions))
+
+    def catalog_for(self, transaction: Any) -> Catalog:
+        """The catalog that a snapshot of the persistent module goes with (``None``: there is no such module)."""
+        if self._persistent is None:
+            return self._catalog
+        version = self._persistent[1].catalog_version(transaction)
+        known = self._loaded.get(version)
+        return known if known is not None else self._load(version, transaction)
+
+    def _load(self, version: int, transaction: Any) -> Catalog:
+        assert self._persistent is not None
+        loaded = self._persistent[1].load_catalog(transaction)
+        self.problems = loaded.problems
+        catalog = self._with_volatile(loaded.catalog)
+        self._remember(version, catalog)
+        return self._loaded[version]
+
+    def _with_volatile(self, catalog: Catalog) -> Catalog:
+        """A loaded catalog together with the tables that live in this process only."""
+        schemas = dict(catalog.schemas)
+        for name, schema in self._catalog.schemas.items():
+            merged = schemas.get(name, Schema(schema.name))
+            for key, table in schema.tables.items():
+                if key not in merged.tables and not self.modules[fold(table.module)].persistent:
+                    merged = merged.with_table(table)
+            schemas[name] = merged
+        return Catalog(schemas)
+
+    def _remember(self, version: int, catalog: Catalog) -> None:
+        self._catalog = self.versioned(catalog)
+        self._loaded[version] = self._catalog
+        while len(self._loaded) > _KEPT_VERSIONS:
+            del self._loaded[min(self._loaded)]
+
+    def save_catalog(self, transaction: Any, before: Catalog, after: Catalog) -> None:
+        """Write a changed catalog into the persistent module's transaction."""
+        if self._persistent is not None:
+            self._persistent[1].save_catalog(transaction, before, after)
+
+    def persistent_version(self, transaction: Any) -> int | None:
+        """The catalog version that a transaction of the persistent module sees."""
+        return self._persistent[1].catalog_version(transaction) if self._persistent else None
+
+    def publish(self, catalog: Catalog, version: int | None) -> None:
+        """Make a committed catalog the current one."""
+        self._catalog = catalog
+        if version is not None:
+            self._loaded[version] = catalog
+            while len(self._loaded) > _KEPT_VERSIONS:
+                del self._loaded[min(self._loaded)]
+
+    # -- what the layers below ask for ------------------------------------------
+
+    def collation(self, name: str) -> Collation:
+        """A registered collation; raises ERROR for an unknown one."""
+        return self.collations.get(name)
+
+    def table(self, schema: TableSchema) -> Table:
+        """The module's handle for a table."""
+        return self.module(schema.module).table(schema)
+
+    def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
+        """How a table's module would serve a request."""
+        return self.module(table.module).plan_access(table, request)
+
+    def row_count(self, table: TableSchema) -> float:
+        """About how many rows a table has, as its module plans with."""
+        return self.plan_access(table, AccessRequest(())).rows
+
+    def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
+        """The bound predicate of a partial index over columns numbered by position."""
+        if index.where is None:
+            return None
+        expression, columns = bind_row_expression(self.bind_context(), table, index.where)
+        mapping: dict[int, BoundExpression] = {
+            column.id: ColumnRef(column.type, column.nullable, column.collation, position, column.name)
+            for position, column in enumerate(columns)
+        }
+        return substitute(expression, mapping)
+
+    def row_function(self, table: TableSchema, expression: nodes.Expression) -> RowFunction:
+        """An expression over a table's row as a function of a batch."""
+        bound, columns = bind_row_expression(self.bind_context(), table, expression)
+        return compile_row_function(bound, columns, self)
+
+    def bind_context(
+        self,
+        catalog: Catalog | None = None,
+        schema_path: Sequence[str] = ("main",),
+        options: Mapping[str, Any] | None = None,
+        parameters: Mapping[int | str, Any] | None = None,
+    ) -> BindContext:
+        """A context for binding one statement."""
+        return BindContext(
+            catalog=catalog or self._catalog,
+            registry=self.registry,
+            collations=self.collations,
+            types=self.types,
+            schema_path=tuple(schema_path),
+            options=options or {},
+            parameters=parameters or {},
+        )

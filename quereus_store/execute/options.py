@@ -1,0 +1,29 @@
+"""The options of a session, which ``pragma`` reads and sets, and their values at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quereus_store.execute.engine import Engine
+
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "schema_path": ("main",),
+        "default_column_nullability": "not_null",
+        "default_collation": "BINARY",
+        "foreign_keys": True,
+        "nondeterministic_schema": False,
+        "ddl_transaction_policy": "permissive",
+    }
+)
+
+
+def default_options(engine: Engine) -> dict[str, Any]:
+    """A new session's options."""
+    return {**DEFAULTS, "default_vtab_module": engine.default_module}
+
+
+Validator = Callable[[Any], Any]

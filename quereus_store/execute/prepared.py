@@ -1,0 +1,181 @@
+"""Prepared statements: what is kept of a statement for its next execution.
+
+A plan depends on the text, on the types of the parameters, on the catalog's
+version and on the session's options; a prepared statement remembers the last
+two and the session makes it anew when either has moved on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
+from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
+from quereus_store.execute.dml import CompiledMutation, compile_mutation
+from quereus_store.execute.engine import Engine
+from quereus_store.execute.results import Result
+from quereus_store.execute.runtime import Runtime
+from quereus_store.modules.contract import Row
+from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
+from quereus_store.plan.expressions import Column
+from quereus_store.plan.nodes import PlanNode
+from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.sql import nodes
+from quereus_store.types import type_of_value
+
+Signature = tuple[Any, ...]
+Parameters = tuple[Any, ...] | list[Any] | Mapping[str, Any]
+
+_BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
+
+
+class Prepared(Protocol):
+    """A statement ready to run under one catalog version."""
+
+    catalog_version: int
+    columns: tuple[Column, ...] | None
+    writes: bool
+
+    def run(self, runtime: Runtime) -> Result:
+        """Execute within the runtime's transaction."""
+        ...
+
+    def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
+        """Everything an execution needs."""
+        ...
+
+
+@dataclass(slots=True)
+class PreparedQuery:
+    """A query as a program; ``mutations`` are its data-modifying members by number."""
+
+    catalog_version: int
+    plan: PlanNode
+    compiled: CompiledQuery
+    mutations: dict[int, CompiledMutation]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result's columns."""
+        return self.compiled.columns
+
+    @property
+    def writes(self) -> bool:
+        """Whether running it changes data."""
+        return bool(self.mutations)
+
+    def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
+        """The program's parameters and snapshots."""
+        runtime = Runtime(
+            session, transaction, parameters, transactions_for(self.compiled, transaction), None
+        )
+        for mutation_id, mutation in self.mutations.items():
+            runtime.mutations[mutation_id] = mutation.member(session, transaction, parameters)
+        return runtime
+
+    def run(self, runtime: Runtime) -> Result:
+        """The rows, as they are asked for; all at once if the query also writes."""
+        batches = self.compiled.function(runtime)
+        if self.mutations:
+            for mutation_id in self.mutations:
+                runtime.mutation_rows(mutation_id)
+            batches = list(batches)
+        return Result(self.compiled.columns, batches)
+
+
+@dataclass(slots=True)
+class PreparedMutation:
+    """An INSERT, UPDATE or DELETE."""
+
+    catalog_version: int
+    plan: Any
+    compiled: CompiledMutation
+    writes: bool = True
+
+    @property
+    def columns(self) -> tuple[Column, ...] | None:
+        """RETURNING's columns."""
+        return self.compiled.columns
+
+    def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
+        """The statement's parameters; a single execution is a batch of one."""
+        return self.compiled.runtime(session, transaction, parameters, None)
+
+    def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> Runtime:
+        """The same for many parameter tuples at once."""
+        return self.compiled.runtime(session, transaction, (), rows)
+
+    def run(self, runtime: Runtime) -> Result:
+        """Make the change; RETURNING's rows are complete afterwards."""
+        outcome = self.compiled.run(runtime)
+        batches = [outcome.rows] if self.columns is not None else ()
+        return Result(self.columns, batches, outcome.row_count)
+
+
+def transactions_for(compiled: CompiledQuery, transaction: Any) -> list[Any]:
+    """The module transactions that a program reads in, in its order."""
+    return [
+        transaction.snapshot(use.module) if use.committed else transaction.reader(use.module)
+        for use in compiled.transactions
+    ]
+
+
+def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) -> PreparedQuery:
+    """Bind, optimize and compile a query."""
+    plan = optimize(bind_query(context, statement), rule_context(engine, context))
+    compiled = compile_query(plan, engine)
+    mutations = {
+        mutation_id: compile_mutation(mutation, engine, context) for mutation_id, mutation in compiled.mutations
+    }
+    return PreparedQuery(context.catalog.version, plan, compiled, mutations)
+
+
+def prepare_mutation(engine: Engine, statement: nodes.Statement, context: BindContext) -> PreparedMutation:
+    """Bind and compile an INSERT, UPDATE or DELETE."""
+    plan = bind_mutation(context, statement)
+    return PreparedMutation(context.catalog.version, plan, compile_mutation(plan, engine, context))
+
+
+def rule_context(engine: Engine, context: BindContext) -> RuleContext:
+    """What the optimizer is given for a statement."""
+    return RuleContext(engine, context.number, context.options)
+
+
+def parameter_types(parameters: Parameters) -> dict[int | str, Any]:
+    """The type of each parameter slot by its value; raises MISUSE for a value of no SQL type."""
+    slots: dict[int | str, Any] = {}
+    if isinstance(parameters, Mapping):
+        for name, value in parameters.items():
+            if type(value) not in _BINDABLE:
+                raise _unbindable(f"for key '{name}'", value)
+            slots[name] = type_of_value(value)
+        return slots
+    for index, value in enumerate(parameters):
+        if type(value) not in _BINDABLE:
+            raise _unbindable(f"at index {index}", value)
+        slots[index] = type_of_value(value)
+    return slots
+
+
+def _unbindable(where: str, value: Any) -> Exception:
+    return sql_error(
+        StatusCode.MISUSE,
+        f"bindAll: invalid value {where}: expected SqlValue, got {type(value).__name__}",
+    )
+
+
+def check_parameters(context: BindContext, parameters: Parameters) -> None:
+    """Every parameter that a statement reads must be given; raises RANGE or NOTFOUND."""
+    named = isinstance(parameters, Mapping)
+    for slot in context.references.parameters:
+        if isinstance(slot, int):
+            if named or slot >= len(parameters):
+                raise sql_error(StatusCode.RANGE, f"Parameter index {slot + 1} is out of bounds.")
+        elif not named or slot not in parameters:
+            raise sql_error(StatusCode.NOTFOUND, f"Parameter with name '{slot}' not found.")
+
+
+Handler = Callable[[Any, Any, Any], Result]

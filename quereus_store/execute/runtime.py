@@ -1,0 +1,82 @@
+"""What a running program holds: parameters, snapshots, and the way to the engine.
+
+Generated code reads ``parameters``, ``parameter_rows`` and ``transactions``;
+functions that need context read the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.modules.contract import Row
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class Runtime:
+    """One execution of one statement."""
+
+    __slots__ = (
+        "_mutation_rows",
+        "mutations",
+        "parameter_rows",
+        "parameters",
+        "session",
+        "transaction",
+        "transactions",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        transaction: Transaction,
+        parameters: Parameters,
+        transactions: list[Any],
+        parameter_rows: list[Row] | None = None,
+    ) -> None:
+        self.session = session
+        self.transaction = transaction
+        self.parameters = parameters
+        self.transactions = transactions
+        self.parameter_rows = parameter_rows
+        self.mutations: dict[int, Any] = {}
+        self._mutation_rows: dict[int, list[Row]] = {}
+
+    def mutation_rows(self, mutation_id: int) -> list[Row]:
+        """The RETURNING rows of a data-modifying member; it runs when first asked for."""
+        rows = self._mutation_rows.get(mutation_id)
+        if rows is None:
+            rows = self._mutation_rows[mutation_id] = self.mutations[mutation_id](self)
+        return rows
+
+    # -- what functions with context ask for -------------------------------------
+
+    @property
+    def catalog(self) -> Any:
+        """The catalog that the statement sees."""
+        return self.transaction.catalog
+
+    @property
+    def registry(self) -> Any:
+        """The functions that the statement may call."""
+        return self.session.engine.registry
+
+    @property
+    def collations(self) -> Any:
+        """The collations of the database."""
+        return self.session.engine.collations
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The session's options."""
+        return self.session.options
+
+    @property
+    def schema_path(self) -> Sequence[str]:
+        """The schemas that unqualified names are searched in."""
+        return self.session.schema_path

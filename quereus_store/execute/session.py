@@ -1,0 +1,355 @@
+"""A session: one connection's side of the engine.
+
+It keeps the open transaction, the options that pragmas set and the prepared
+statements, and runs statements: queries as streams over a snapshot, everything
+that writes as one atomic step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+from quereus_store.errors import Error, StatusCode, sql_error, unsupported
+from quereus_store.execute import prepared as prepare
+from quereus_store.execute.dml.outcome import StatementFailed
+from quereus_store.execute.engine import Engine
+from quereus_store.execute.options import default_options
+from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
+from quereus_store.execute.results import Result
+from quereus_store.execute.statements import HANDLERS
+from quereus_store.execute.transactions import Transaction
+from quereus_store.plan.binder import BindContext
+from quereus_store.sql import iter_statements, nodes, render
+
+T = TypeVar("T")
+_MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
+_NO_PARAMETERS: tuple[Any, ...] = ()
+
+
+class Session:
+    """Runs statements for one connection; not for use by two threads at once."""
+
+    def __init__(self, engine: Engine, *, timeout: float = 5.0, cached_statements: int = 256) -> None:
+        self.engine = engine
+        self.timeout = timeout
+        self.durable = True
+        self.options: dict[str, Any] = default_options(engine)
+        self.options_version = 0
+        self.transaction: Transaction | None = None
+        self.total_changes = 0
+        self._cached = cached_statements
+        self._statements: dict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = {}
+        self._open_results: WeakSet[Result] = WeakSet()
+
+    # -- statements --------------------------------------------------------------
+
+    def execute(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
+        """Run one statement; raises MISUSE when the text holds several."""
+        key = (sql, _signature(parameters))
+        statement = self._statements.get(key)
+        if statement is None:
+            statement = self._single_statement(sql)
+        if type(statement) is PreparedQuery and not statement.mutations:
+            return self._run_query(key, statement, parameters)
+        return self._run_parsed(key, statement, parameters)
+
+    def execute_batch(self, sql: str, rows: Sequence[Any]) -> int:
+        """Run a data-modifying statement for many parameter tuples; the number of rows changed.
+
+        All of it is one statement: it either happens for every tuple or not at all.
+        """
+        if not rows:
+            return 0
+        if type(rows[0]) in (tuple, list) and isinstance(tree := self._single_statement(sql), nodes.Insert):
+            batch = [row if type(row) is tuple else tuple(row) for row in rows]
+            outcome = self.write(lambda transaction: self._run_batch(sql, tree, transaction, batch))
+            if outcome is not None:
+                return outcome
+        return self.write(lambda transaction: self._run_each(sql, transaction, rows))
+
+    def run_script(self, sql: str) -> None:
+        """Run every statement of a script; stops at the first that fails."""
+        for statement in iter_statements(sql):
+            self.run_statement(statement).all_rows()
+
+    def run_statement(self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS) -> Result:
+        """Run a parsed statement, without keeping its plan."""
+        return self._run_parsed(None, statement, parameters)
+
+    def _single_statement(self, sql: str) -> nodes.Statement:
+        statements = iter_statements(sql)
+        first = next(statements, None)
+        if first is None:
+            raise sql_error(StatusCode.MISUSE, "there is no statement in the text")
+        if next(statements, None) is not None:
+            raise sql_error(
+                StatusCode.MISUSE, "the text holds several statements: use executescript for these"
+            )
+        return first
+
+    def _run_parsed(self, key: Any, statement: Any, parameters: Any) -> Result:
+        if isinstance(statement, PreparedQuery | PreparedMutation):
+            return self._run_prepared(key, statement, parameters)
+        handler = HANDLERS.get(type(statement))
+        if handler is not None:
+            return handler(self, statement, parameters)
+        if isinstance(statement, nodes.Query | _MUTATIONS):
+            transaction = self.transaction or self._begin()
+            try:
+                made = self._prepare(statement, transaction, parameters)
+            except BaseException:
+                self._end_if_own(transaction)
+                raise
+            self._end_if_own(transaction)
+            self._keep(key, made)
+            return self._run_prepared(key, made, parameters)
+        raise unsupported(_statement_name(statement), statement.position)
+
+    def _prepare(
+        self, statement: Any, transaction: Transaction, parameters: Any
+    ) -> PreparedQuery | PreparedMutation:
+        context = self.bind_context(transaction, prepare.parameter_types(parameters))
+        if isinstance(statement, _MUTATIONS):
+            made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(self.engine, statement, context)
+        else:
+            made = prepare.prepare_query(self.engine, statement, context)
+        prepare.check_parameters(context, parameters)
+        made.statement = statement
+        made.options_version = self.options_version
+        return made
+
+    def bind_context(self, transaction: Transaction, parameters: Mapping[Any, Any]) -> BindContext:
+        """What the binder is told for a statement of this session."""
+        return self.engine.bind_context(transaction.catalog, self.schema_path, self.options, parameters)
+
+    def _keep(self, key: Any, statement: Any) -> None:
+        if key is None or self._cached == 0:
+            return
+        if len(self._statements) >= self._cached:
+            del self._statements[next(iter(self._statements))]
+        self._statements[key] = statement
+
+    def _current(self, key: Any, statement: Any, transaction: Transaction, parameters: Any) -> Any:
+        """The prepared statement, made anew if the catalog or an option has changed."""
+        if (
+            statement.catalog_version == transaction.catalog.version
+            and statement.options_version == self.options_version
+        ):
+            return statement
+        made = self._prepare(statement.statement, transaction, parameters)
+        if key is not None:
+            self._statements[key] = made
+        return made
+
+    # -- reading -----------------------------------------------------------------
+
+    def _run_query(self, key: Any, statement: PreparedQuery, parameters: Any) -> Result:
+        transaction = self.transaction
+        if transaction is not None:
+            statement = self._current(key, statement, transaction, parameters)
+            result = statement.run(statement.runtime(self, transaction, parameters))
+            self._open_results.add(result)
+            return result
+        transaction = self._begin()
+        try:
+            statement = self._current(key, statement, transaction, parameters)
+            result = statement.run(statement.runtime(self, transaction, parameters))
+        except BaseException:
+            transaction.release()
+            raise
+        result.released_by(transaction.release)
+        return result
+
+    def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
+        if not statement.writes:
+            return self._run_query(key, statement, parameters)
+
+        def change(transaction: Transaction) -> Result:
+            current = self._current(key, statement, transaction, parameters)
+            result: Result = current.run(current.runtime(self, transaction, parameters))
+            return result
+
+        result = self.write(change)
+        self.total_changes += max(0, result.row_count)
+        return result
+
+    # -- writing -----------------------------------------------------------------
+
+    def write(self, change: Callable[[Transaction], T]) -> T:
+        """Run a change atomically: in its own transaction, or within the open one up to a savepoint."""
+        transaction = self.transaction
+        if transaction is None:
+            return self._write_alone(change)
+        self.drain_results()
+        mark = transaction.mark()
+        try:
+            result = change(transaction)
+        except StatementFailed as failure:
+            self._settle(transaction, mark, failure)
+            raise failure.error from failure.error.__cause__
+        except BaseException:
+            transaction.return_to(mark)
+            transaction.forget(mark)
+            raise
+        transaction.forget(mark)
+        return result
+
+    def _write_alone(self, change: Callable[[Transaction], T]) -> T:
+        transaction = self._begin()
+        try:
+            result = change(transaction)
+        except StatementFailed as failure:
+            if failure.keeps_changes:
+                transaction.commit()
+            else:
+                transaction.rollback()
+            raise failure.error from failure.error.__cause__
+        except BaseException:
+            transaction.rollback()
+            raise
+        transaction.commit()
+        return result
+
+    def _settle(self, transaction: Transaction, mark: Any, failure: StatementFailed) -> None:
+        """What is left of an open transaction after OR FAIL and OR ROLLBACK."""
+        if failure.ends_transaction:
+            self.end_transaction()
+            transaction.rollback()
+            return
+        if not failure.keeps_changes:
+            transaction.return_to(mark)
+        transaction.forget(mark)
+
+    def _run_batch(
+        self, sql: str, tree: nodes.Insert, transaction: Transaction, batch: list[tuple[Any, ...]]
+    ) -> int | None:
+        signature = _column_signature(batch)
+        if signature is None:
+            return None
+        key = (sql, signature)
+        statement = self._statements.get(key)
+        if not isinstance(statement, PreparedMutation):
+            statement = self._prepare(tree, transaction, batch[0])  # type: ignore[assignment]
+            self._keep(key, statement)
+        statement = self._current(key, statement, transaction, batch[0])
+        if not statement.compiled.takes_batches:
+            return None
+        outcome = statement.compiled.run(statement.batch_runtime(self, transaction, batch))
+        self.total_changes += outcome.row_count
+        return int(outcome.row_count)
+
+    def _run_each(self, sql: str, transaction: Transaction, rows: Sequence[Any]) -> int:
+        changed = 0
+        tree = self._single_statement(sql)
+        if not isinstance(tree, _MUTATIONS):
+            raise sql_error(
+                StatusCode.MISUSE, "executemany runs INSERT, UPDATE and DELETE; use execute for other statements"
+            )
+        for parameters in rows:
+            key = (sql, _signature(parameters))
+            statement = self._statements.get(key)
+            if not isinstance(statement, PreparedMutation):
+                statement = self._prepare(tree, transaction, parameters)  # type: ignore[assignment]
+                self._keep(key, statement)
+            statement = self._current(key, statement, transaction, parameters)
+            changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
+        self.total_changes += changed
+        return changed
+
+    # -- transactions --------------------------------------------------------------
+
+    def _begin(self) -> Transaction:
+        return Transaction(self.engine, self.timeout, self.durable)
+
+    def _end_if_own(self, transaction: Transaction) -> None:
+        if transaction is not self.transaction:
+            transaction.release()
+
+    def begin(self) -> None:
+        """BEGIN: open an explicit transaction; raises ERROR inside one."""
+        if self.transaction is not None:
+            raise sql_error(StatusCode.ERROR, "Cannot begin transaction: already in a transaction")
+        transaction = self._begin()
+        transaction.explicit = True
+        self.transaction = transaction
+
+    def commit(self) -> None:
+        """COMMIT; nothing happens outside a transaction. A failure has rolled everything back."""
+        transaction = self.transaction
+        if transaction is not None:
+            self.drain_results()
+            self.end_transaction()
+            transaction.commit()
+
+    def rollback(self) -> None:
+        """ROLLBACK; nothing happens outside a transaction."""
+        transaction = self.transaction
+        if transaction is not None:
+            self.drain_results()
+            self.end_transaction()
+            transaction.rollback()
+
+    def end_transaction(self) -> None:
+        """Go back to autocommit."""
+        self.transaction = None
+
+    def drain_results(self) -> None:
+        """Read open results to their end, before what they read changes."""
+        if self._open_results:
+            for result in list(self._open_results):
+                result.drain()
+            self._open_results.clear()
+
+    def close(self) -> None:
+        """Roll an open transaction back and forget everything."""
+        self.rollback()
+        self._statements.clear()
+
+    # -- options -------------------------------------------------------------------
+
+    @property
+    def schema_path(self) -> Sequence[str]:
+        """The schemas that unqualified names are searched in."""
+        path: Sequence[str] = self.options["schema_path"]
+        return path
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Change an option; plans that were made before are made anew."""
+        self.options[name] = value
+        self.options_version += 1
+
+
+def _signature(parameters: Any) -> Any:
+    if not parameters:
+        return None
+    if type(parameters) in (tuple, list):
+        return tuple(map(type, parameters))
+    if isinstance(parameters, Mapping):
+        return tuple((name, type(value)) for name, value in parameters.items())
+    if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
+        return tuple(map(type, parameters))
+    raise sql_error(
+        StatusCode.MISUSE, "Invalid parameters type for bindAll. Use array or object."
+    )
+
+
+def _column_signature(batch: list[tuple[Any, ...]]) -> Any:
+    """The types of a batch's columns; None unless each column has one type."""
+    width = len(batch[0])
+    if any(len(row) != width for row in batch):
+        return None
+    kinds = [set(map(type, column)) for column in zip(*batch, strict=True)]
+    if any(len(kind) != 1 for kind in kinds):
+        return None
+    return tuple(kind.pop() for kind in kinds)
+
+
+def _statement_name(statement: nodes.Statement) -> str:
+    """A statement's first words, as an error names it."""
+    words = render(statement).split()
+    return " ".join(words[:3]).upper() if words else type(statement).__name__
+
+
+__all__ = ["Error", "Session"]
