@@ -1,0 +1,561 @@
+"""Catalogs: finding objects, and making the next catalog.
+
+Every function here takes a :class:`Catalog` and gives a value: an object that was found, a
+decision, or a new catalog.  A statement such as CREATE TABLE reads like this::
+
+    if check_table_name(catalog, "main", "t", if_not_exists=False, position=node.position):
+        catalog = put_table(catalog, build_table(node, schema_name="main"))
+
+Statements that change definitions name objects in one schema; queries look for an unqualified
+name along the search path, where a schema's tables and views stand side by side.  What changed
+between two catalogs is told by :func:`changes`, so events need no bookkeeping on the way.
+
+Chapters: queries, sections 5 and 15; alter-and-ddl-lifecycle, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.schema.constraints import exposed_indexes
+from quereus_store.schema.objects import (
+    AssertionSchema,
+    Catalog,
+    ForeignKey,
+    IndexSchema,
+    Schema,
+    TableSchema,
+    ViewSchema,
+    fold,
+)
+
+MAIN = "main"
+TEMP = "temp"
+DEFAULT_PATH = (MAIN, TEMP)
+
+Relation = TableSchema | ViewSchema
+
+
+def empty_catalog() -> Catalog:
+    """The catalog of a new database: the schemas ``main`` and ``temp``."""
+    return Catalog({MAIN: Schema(MAIN), TEMP: Schema(TEMP)})
+
+
+# --- look-ups ---------------------------------------------------------------------------------------------
+
+
+def find_in_schema(catalog: Catalog, schema: str, name: str) -> Relation | None:
+    """The table or view of that name in one schema."""
+    found = catalog.schema(schema)
+    if found is None:
+        return None
+    return found.tables.get(fold(name)) or found.views.get(fold(name))
+
+
+def find_relation(catalog: Catalog, path: Sequence[str], schema: str | None, name: str) -> Relation | None:
+    """The table or view that a query means by a name: in ``schema``, or first along the path."""
+    for place in path if schema is None else (schema,):
+        found = find_in_schema(catalog, place, name)
+        if found is not None:
+            return found
+    return None
+
+
+def resolve_relation(
+    catalog: Catalog,
+    path: Sequence[str],
+    schema: str | None,
+    name: str,
+    position: SourcePosition | None = None,
+) -> Relation:
+    """Like :func:`find_relation`; raises NOTFOUND, with a hint where another schema has the name."""
+    found = find_relation(catalog, path, schema, name)
+    if found is not None:
+        return found
+    if schema is not None:
+        raise sql_error(StatusCode.NOTFOUND, f"Table not found: {schema}.{name}", position)
+    raise not_in_path(catalog, path, name, position)
+
+
+def not_in_path(
+    catalog: Catalog, path: Sequence[str], name: str, position: SourcePosition | None = None
+) -> Error:
+    """The error for an unqualified name that no schema of the path holds."""
+    message = f"Table '{name}' not found in schema path: {', '.join(path)}"
+    holders = [
+        schema.name for schema in catalog.schemas.values() if find_in_schema(catalog, schema.name, name)
+    ]
+    if holders:
+        candidates = ", ".join(f"{holder}.{name}" for holder in holders)
+        message += f"\n  Did you mean: {candidates}?"
+        message += f"\n  Or add '{holders[0]}' to your WITH SCHEMA clause"
+    return sql_error(StatusCode.NOTFOUND, message, position)
+
+
+def resolve_table(
+    catalog: Catalog,
+    path: Sequence[str],
+    schema: str | None,
+    name: str,
+    position: SourcePosition | None = None,
+) -> TableSchema:
+    """The table that ALTER TABLE names; a view is not found either (NOTFOUND)."""
+    found = find_relation(catalog, path, schema, name)
+    if isinstance(found, TableSchema):
+        return found
+    if schema is not None:
+        raise sql_error(StatusCode.NOTFOUND, f"Table not found: {schema}.{name}", position)
+    if found is not None:
+        message = f"Table '{name}' not found in schema path: {', '.join(path)}"
+        raise sql_error(StatusCode.NOTFOUND, message, position)
+    raise not_in_path(catalog, path, name, position)
+
+
+def find_index(
+    catalog: Catalog, schema: str, name: str, *, exposed: bool = False
+) -> tuple[TableSchema, IndexSchema] | None:
+    """An index by name with its table; hidden ones are passed over, except exposed ones if wanted."""
+    holder = catalog.schema(schema)
+    for table in holder.tables.values() if holder else ():
+        index = table.index(name)
+        if index is not None and (not index.hidden or (exposed and index in exposed_indexes(table))):
+            return table, index
+    return None
+
+
+def tables_of(catalog: Catalog) -> Iterator[TableSchema]:
+    """All tables of all schemas."""
+    for schema in catalog.schemas.values():
+        yield from schema.tables.values()
+
+
+def views_of(catalog: Catalog) -> Iterator[ViewSchema]:
+    """All views of all schemas."""
+    for schema in catalog.schemas.values():
+        yield from schema.views.values()
+
+
+def assertions_of(catalog: Catalog) -> Iterator[AssertionSchema]:
+    """All assertions of all schemas."""
+    for schema in catalog.schemas.values():
+        yield from schema.assertions.values()
+
+
+def parent_of(catalog: Catalog, child: TableSchema, key: ForeignKey) -> TableSchema | None:
+    """The table that a foreign key refers to, if it exists."""
+    return catalog.table(key.parent_schema or child.schema, key.parent_table)
+
+
+def parent_key(parent: TableSchema, key: ForeignKey) -> tuple[int, ...] | None:
+    """Positions of the parent's columns that a foreign key refers to; None if one is missing."""
+    if key.parent_columns is None:
+        return tuple(part.column for part in parent.primary_key.parts)
+    positions = [parent.column_index(name) for name in key.parent_columns]
+    found = tuple(position for position in positions if position is not None)
+    return found if len(found) == len(positions) else None
+
+
+def foreign_keys_by_parent(
+    catalog: Catalog,
+) -> Mapping[tuple[str, str], tuple[tuple[TableSchema, ForeignKey], ...]]:
+    """All foreign keys by the folded (schema, table) of their parent."""
+    found: dict[tuple[str, str], tuple[tuple[TableSchema, ForeignKey], ...]] = {}
+    for child in tables_of(catalog):
+        for key in child.foreign_keys:
+            parent = (fold(key.parent_schema or child.schema), fold(key.parent_table))
+            found[parent] = (*found.get(parent, ()), (child, key))
+    return found
+
+
+# --- may this name be taken? ------------------------------------------------------------------------------
+
+
+def check_table_name(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_not_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> bool:
+    """Whether CREATE TABLE goes ahead; False where IF NOT EXISTS makes it do nothing.
+
+    Raises INTERNAL for an unknown schema, CONSTRAINT for a name that is taken.
+    """
+    if catalog.schema(schema) is None:
+        message = f"Internal error: Schema '{schema}' not found."
+        raise sql_error(StatusCode.INTERNAL, message, position)
+    found = find_in_schema(catalog, schema, name)
+    if found is None:
+        return True
+    if if_not_exists:
+        if isinstance(found, TableSchema):
+            return False
+        message = f"Cannot CREATE TABLE {schema}.{name}: a VIEW with the same name already exists."
+        raise sql_error(StatusCode.CONSTRAINT, message, position)
+    kind = "Table" if isinstance(found, TableSchema) else "View"
+    raise sql_error(StatusCode.CONSTRAINT, f"{kind} {schema}.{name} already exists", position)
+
+
+def check_view_name(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_not_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> bool:
+    """Whether CREATE VIEW goes ahead; raises ERROR for an unknown schema and a name that is taken."""
+    if catalog.schema(schema) is None:
+        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    found = find_in_schema(catalog, schema, name)
+    if found is None:
+        return True
+    if isinstance(found, TableSchema):
+        message = f"Schema '{schema}': Cannot add view '{name}', a table with the same name already exists."
+        raise sql_error(StatusCode.ERROR, message, position)
+    if if_not_exists:
+        return False
+    raise sql_error(StatusCode.ERROR, f"View '{schema}.{name}' already exists", position)
+
+
+def check_materialized_view_name(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_not_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> bool:
+    """Whether CREATE MATERIALIZED VIEW goes ahead; IF NOT EXISTS passes over a maintained table only."""
+    if catalog.schema(schema) is None:
+        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    found = find_in_schema(catalog, schema, name)
+    if found is None:
+        return True
+    if if_not_exists and is_maintained(found):
+        return False
+    message = (
+        f"Cannot create materialized view '{schema}.{name}': a table or view with the same name already"
+        " exists"
+    )
+    raise sql_error(StatusCode.CONSTRAINT, message, position)
+
+
+def check_assertion_name(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_not_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> bool:
+    """Whether CREATE ASSERTION goes ahead; raises CONSTRAINT for a name that is taken."""
+    holder = catalog.schema(schema)
+    if holder is None:
+        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    if fold(name) not in holder.assertions:
+        return True
+    if if_not_exists:
+        return False
+    raise sql_error(StatusCode.CONSTRAINT, f"Assertion {name} already exists", position)
+
+
+def check_index_name(
+    catalog: Catalog,
+    table: TableSchema,
+    name: str,
+    *,
+    if_not_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> bool:
+    """Whether CREATE INDEX goes ahead; index names are unique within a schema (CONSTRAINT).
+
+    On its own table a UNIQUE constraint's hidden index takes the name too.  IF NOT EXISTS passes over
+    an index of the same table only.
+    """
+    if table.index(name) is not None:
+        if if_not_exists:
+            return False
+        message = f"Index {name} already exists on table {table.name}"
+        raise sql_error(StatusCode.CONSTRAINT, message, position)
+    found = find_index(catalog, table.schema, name)
+    if found is None:
+        return True
+    message = f"Index '{name}' already exists in schema '{table.schema}' on table '{found[0].name}'"
+    raise sql_error(StatusCode.CONSTRAINT, message, position)
+
+
+def check_rename(
+    catalog: Catalog, table: TableSchema, new_name: str, position: SourcePosition | None = None
+) -> None:
+    """A table's new name must be free, its own name in another case included (ERROR)."""
+    found = find_in_schema(catalog, table.schema, new_name)
+    if isinstance(found, TableSchema):
+        raise sql_error(StatusCode.ERROR, f"Table '{new_name}' already exists", position)
+    if found is not None:
+        message = (
+            f"Schema '{table.schema}': Cannot add table '{new_name}', a view with the same name already"
+            " exists."
+        )
+        raise sql_error(StatusCode.ERROR, message, position)
+
+
+# --- what does DROP mean? ---------------------------------------------------------------------------------
+
+
+def is_maintained(relation: Relation | None) -> bool:
+    """Whether this is a table kept equal to a query (a materialized view)."""
+    return isinstance(relation, TableSchema) and relation.derivation is not None
+
+
+def table_to_drop(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> TableSchema | None:
+    """The table of a DROP TABLE, maintained or not; None where IF EXISTS makes it do nothing."""
+    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    if isinstance(found, TableSchema):
+        return found
+    if if_exists:
+        return None
+    raise sql_error(StatusCode.NOTFOUND, f"Table {name} not found in schema {schema}", position)
+
+
+def view_to_drop(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> ViewSchema | None:
+    """The view of a DROP VIEW; a materialized view is refused even under IF EXISTS (ERROR)."""
+    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    if isinstance(found, ViewSchema):
+        return found
+    if is_maintained(found):
+        message = f"'{name}' is a materialized view — use DROP MATERIALIZED VIEW"
+        raise sql_error(StatusCode.ERROR, message, position)
+    if if_exists:
+        return None
+    raise sql_error(StatusCode.ERROR, f"View '{schema}.{name}' does not exist", position)
+
+
+def materialized_view_to_drop(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> TableSchema | None:
+    """The maintained table of a DROP MATERIALIZED VIEW."""
+    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    if isinstance(found, TableSchema) and found.derivation is not None:
+        return found
+    if if_exists:
+        return None
+    if isinstance(found, TableSchema):
+        message = f"'{name}' is a table, not a materialized view — use DROP TABLE"
+    else:
+        message = f"no such materialized view: {name}"
+    raise sql_error(StatusCode.ERROR, message, position)
+
+
+def index_to_drop(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> tuple[TableSchema, IndexSchema] | None:
+    """The index of a DROP INDEX and its table; hidden ones are not there for it."""
+    if not if_exists:
+        require_schema(catalog, schema, position)
+    found = find_index(catalog, schema, name)
+    if found is None and not if_exists:
+        raise sql_error(StatusCode.ERROR, f"no such index: {name}", position)
+    return found
+
+
+def assertion_to_drop(
+    catalog: Catalog,
+    schema: str,
+    name: str,
+    *,
+    if_exists: bool = False,
+    position: SourcePosition | None = None,
+) -> AssertionSchema | None:
+    """The assertion of a DROP ASSERTION."""
+    holder = catalog.schema(schema) if if_exists else require_schema(catalog, schema, position)
+    found = holder.assertions.get(fold(name)) if holder else None
+    if found is None and not if_exists:
+        raise sql_error(StatusCode.NOTFOUND, f"Assertion {name} not found in schema {schema}", position)
+    return found
+
+
+def require_schema(catalog: Catalog, name: str, position: SourcePosition | None = None) -> Schema:
+    """The schema of that name; raises ERROR when there is none."""
+    found = catalog.schema(name)
+    if found is None:
+        raise sql_error(StatusCode.ERROR, f"Schema not found: {name}", position)
+    return found
+
+
+def _relation_to_drop(
+    catalog: Catalog, schema: str, name: str, if_exists: bool, position: SourcePosition | None
+) -> Relation | None:
+    if not if_exists:
+        require_schema(catalog, schema, position)
+    return find_in_schema(catalog, schema, name)
+
+
+# --- the next catalog -------------------------------------------------------------------------------------
+
+
+def put_table(catalog: Catalog, table: TableSchema) -> Catalog:
+    """With this table added or replaced."""
+    return catalog.with_schema(_schema(catalog, table.schema).with_table(table))
+
+
+def remove_table(catalog: Catalog, table: TableSchema) -> Catalog:
+    """Without this table."""
+    return catalog.with_schema(_schema(catalog, table.schema).without_table(table.name))
+
+
+def rename_table(catalog: Catalog, table: TableSchema, new_name: str) -> Catalog:
+    """With this table under another name; what refers to it is left to :mod:`.rename`."""
+    schema = _schema(catalog, table.schema).without_table(table.name)
+    return catalog.with_schema(schema.with_table(replace(table, name=new_name)))
+
+
+def put_view(catalog: Catalog, view: ViewSchema) -> Catalog:
+    """With this view added or replaced."""
+    return catalog.with_schema(_schema(catalog, view.schema).with_view(view))
+
+
+def remove_view(catalog: Catalog, view: ViewSchema) -> Catalog:
+    """Without this view."""
+    return catalog.with_schema(_schema(catalog, view.schema).without_view(view.name))
+
+
+def put_assertion(catalog: Catalog, assertion: AssertionSchema) -> Catalog:
+    """With this assertion added or replaced."""
+    return catalog.with_schema(_schema(catalog, assertion.schema).with_assertion(assertion))
+
+
+def remove_assertion(catalog: Catalog, assertion: AssertionSchema) -> Catalog:
+    """Without this assertion."""
+    return catalog.with_schema(_schema(catalog, assertion.schema).without_assertion(assertion.name))
+
+
+def add_schema(catalog: Catalog, name: str) -> Catalog:
+    """With an empty schema of that name; raises ERROR when the name is taken."""
+    if catalog.schema(name) is not None:
+        raise sql_error(StatusCode.ERROR, f"Schema '{name}' already exists")
+    return catalog.with_schema(Schema(name))
+
+
+def remove_schema(catalog: Catalog, name: str) -> Catalog:
+    """Without that schema; raises ERROR for ``main``, ``temp`` and unknown ones."""
+    require_schema(catalog, name)
+    if fold(name) in DEFAULT_PATH:
+        raise sql_error(StatusCode.ERROR, f"Schema '{name}' cannot be removed")
+    schemas = {key: schema for key, schema in catalog.schemas.items() if key != fold(name)}
+    return Catalog(schemas, catalog.version + 1)
+
+
+def _schema(catalog: Catalog, name: str) -> Schema:
+    return catalog.schema(name) or Schema(name)
+
+
+# --- what changed -----------------------------------------------------------------------------------------
+
+
+class ObjectKind(StrEnum):
+    """The kinds of objects that events speak of."""
+
+    TABLE = "table"
+    VIEW = "view"
+    MATERIALIZED_VIEW = "materialized_view"
+    ASSERTION = "assertion"
+
+
+class ChangeKind(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    REMOVED = "removed"
+
+
+SchemaObject = TableSchema | ViewSchema | AssertionSchema
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One difference between two catalogs; a rename is a removal and an addition."""
+
+    change: ChangeKind
+    kind: ObjectKind
+    before: SchemaObject | None
+    after: SchemaObject | None
+
+    @property
+    def object(self) -> SchemaObject:
+        """The object as it is now, or was when it was removed."""
+        found = self.after or self.before
+        assert found is not None
+        return found
+
+    @property
+    def type(self) -> str:
+        """The event's name, such as ``table_added``."""
+        return f"{self.kind}_{self.change}"
+
+
+def changes(before: Catalog, after: Catalog) -> list[SchemaChange]:
+    """What differs between two catalogs, removals first."""
+    old, new = _objects(before), _objects(after)
+    removed = [
+        SchemaChange(ChangeKind.REMOVED, _kind(found), found, None)
+        for key, found in old.items()
+        if key not in new
+    ]
+    added = [
+        SchemaChange(ChangeKind.ADDED, _kind(found), None, found)
+        for key, found in new.items()
+        if key not in old
+    ]
+    modified = [
+        SchemaChange(ChangeKind.MODIFIED, _kind(found), old[key], found)
+        for key, found in new.items()
+        if key in old and old[key] is not found and old[key] != found
+    ]
+    return removed + added + modified
+
+
+def _objects(catalog: Catalog) -> dict[tuple[str, str, str], SchemaObject]:
+    found: dict[tuple[str, str, str], SchemaObject] = {}
+    for key, schema in catalog.schemas.items():
+        found.update(((key, "relation", name), table) for name, table in schema.tables.items())
+        found.update(((key, "relation", name), view) for name, view in schema.views.items())
+        found.update(((key, "assertion", name), item) for name, item in schema.assertions.items())
+    return found
+
+
+def _kind(found: SchemaObject) -> ObjectKind:
+    if isinstance(found, AssertionSchema):
+        return ObjectKind.ASSERTION
+    if isinstance(found, ViewSchema):
+        return ObjectKind.VIEW
+    return ObjectKind.MATERIALIZED_VIEW if found.derivation is not None else ObjectKind.TABLE
