@@ -23,7 +23,9 @@ module                 holds
 ``common_tables``      WITH, recursion
 ``queries``            whole queries: the entry point :func:`bind_query`
 ``rows``               expressions over one row: CHECK, DEFAULT, GENERATED, index parts
-``dml``                INSERT, UPDATE, DELETE: the entry point :func:`bind_mutation`
+``dml``                INSERT, UPDATE, DELETE: the entry point :func:`bind_mutation`;
+                       its parts in ``dml_insert``, ``dml_update``, ``dml_parts``
+``determinism``        what may not stand in stored expressions
 =====================  =======================================================================
 
 The rules are those of the chapters queries, types-and-values and
@@ -32,6 +34,29 @@ dml-transactions-constraints.
 
 from quereus_store.plan.binder import calls, subqueries, windows  # noqa: F401 - they fill the table of binders
 from quereus_store.plan.binder.context import BindContext, Environment, References
+from quereus_store.plan.binder.dml import bind_mutation
 from quereus_store.plan.binder.queries import bind_query
+from quereus_store.plan.binder.rows import (
+    bind_check,
+    bind_default,
+    bind_generated,
+    bind_index_expression,
+    bind_row_expression,
+    generated_order,
+    new_row,
+)
 
-__all__ = ["BindContext", "Environment", "References", "bind_query"]
+__all__ = [
+    "BindContext",
+    "Environment",
+    "References",
+    "bind_check",
+    "bind_default",
+    "bind_generated",
+    "bind_index_expression",
+    "bind_mutation",
+    "bind_query",
+    "bind_row_expression",
+    "generated_order",
+    "new_row",
+]

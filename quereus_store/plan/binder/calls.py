@@ -1,4 +1,4 @@
-"""Function calls: lookup, special forms, scalar functions, aggregates (functions, section 1; queries, section 8).
+"""Function calls: lookup, special forms, aggregates (functions, section 1; queries, section 8).
 
 Some functions must not evaluate all their arguments, or compare them by the rules
 of ``=``; they are nodes of their own: ``coalesce``, ``iif``, ``nullif``,
@@ -48,15 +48,21 @@ def _call(binder: ExpressionBinder, node: nodes.FunctionCall) -> BoundExpression
                 f"Aggregate function {node.name.lower()} not allowed in this context",
                 node.position,
             )
-        return binder.aggregates.add(bind_aggregate(binder.aggregates.argument_binder(binder), function, node))
+        return binder.aggregates.add(
+            bind_aggregate(binder.aggregates.argument_binder(binder), function, node)
+        )
     if isinstance(function, TableFunction):
         raise sql_error(
-            StatusCode.ERROR, f"Table-valued function {node.name.lower()} not allowed in this context", node.position
+            StatusCode.ERROR,
+            f"Table-valued function {node.name.lower()} not allowed in this context",
+            node.position,
         )
     if node.filter is not None or node.order_by:
         clause = "FILTER" if node.filter is not None else "ORDER BY"
         raise sql_error(
-            StatusCode.ERROR, f"{clause} is only allowed in an aggregate call, not in {node.name.lower()}", node.position
+            StatusCode.ERROR,
+            f"{clause} is only allowed in an aggregate call, not in {node.name.lower()}",
+            node.position,
         )
     arguments = binder.bind_all(node.arguments)
     form = _FORMS.get(function.name.lower())
@@ -72,7 +78,7 @@ def scalar_call(
     types = [argument.type for argument in arguments]
     _check(function, types, node)
     nullable = function.nullable or (
-        function.null_propagates and any([argument.nullable for argument in arguments])
+        function.null_propagates and any(argument.nullable for argument in arguments)
     )
     return Call(_result_type(function, types), nullable, None, function, arguments, node.position)
 
@@ -91,13 +97,15 @@ def find_function(registry: FunctionRegistry, node: nodes.FunctionCall) -> Funct
 
 def function_not_found(node: nodes.FunctionCall) -> Error:
     """The error for a call that no function fits."""
-    return sql_error(StatusCode.ERROR, f"Function not found: {node.name}/{len(node.arguments)}", node.position)
+    return sql_error(
+        StatusCode.ERROR, f"Function not found: {node.name}/{len(node.arguments)}", node.position
+    )
 
 
 def bind_aggregate(
     binder: ExpressionBinder, function: AggregateFunction, node: nodes.FunctionCall
 ) -> AggregateCall:
-    """An aggregate call whose arguments, filter and order are bound by ``binder``, over the rows of the group."""
+    """An aggregate call; ``binder`` sees the rows of the group."""
     arguments = binder.bind_all(node.arguments)
     types = [argument.type for argument in arguments]
     _check(function, types, node)
@@ -140,9 +148,7 @@ def _check(
             raise error.located(node.position) from None
 
 
-def _result_type(
-    function: ScalarFunction | AggregateFunction, types: Sequence[LogicalType]
-) -> LogicalType:
+def _result_type(function: ScalarFunction | AggregateFunction, types: Sequence[LogicalType]) -> LogicalType:
     returns = function.returns
     return returns if isinstance(returns, LogicalType) else returns(types)
 
@@ -156,7 +162,7 @@ def _coalesce(arguments: tuple[BoundExpression, ...], node: nodes.FunctionCall) 
     if not arguments:
         return NULL_LITERAL
     merged = merge_types([argument.type for argument in arguments])
-    return Coalesce(merged, all([argument.nullable for argument in arguments]), None, arguments)
+    return Coalesce(merged, all(argument.nullable for argument in arguments), None, arguments)
 
 
 def _iif(arguments: tuple[BoundExpression, ...], node: nodes.FunctionCall) -> BoundExpression:

@@ -22,8 +22,8 @@ _WIDENINGS = 3
 
 _MISPLACED_WRITE = (
     "WITH member '{name}' is data-modifying ({verb}), which is only allowed in a statement's own leading WITH"
-    " clause — not in a subquery or a stored view/materialized-view body, where the write would either be dropped"
-    " or re-driven on every evaluation. Move the mutation to the statement that uses this query."
+    " clause — not in a subquery or a stored view/materialized-view body, where the write would either be"
+    " dropped or re-driven on every evaluation. Move the mutation to the statement that uses this query."
 )
 
 
@@ -85,9 +85,7 @@ def _member(
         and isinstance(query, nodes.Query)
         and not isinstance(plan, Recursion)
     ):
-        entry = CommonTableEntry(
-            member.name, number, (), query, member.columns, environment.nested(), outer
-        )
+        entry = CommonTableEntry(member.name, number, (), query, member.columns, environment.nested(), outer)
         return entry, None
     keep = member.materialization is nodes.Materialization.MATERIALIZED
     table = CommonTable(number, member.name, plan, keep)
@@ -161,11 +159,7 @@ def _recursive(
 
 
 def _keeps_all(operation: nodes.SetOperation | None) -> bool:
-    return (
-        operation is not None
-        and operation.operator is nodes.SetOperator.UNION
-        and not operation.distinct
-    )
+    return operation is not None and operation.operator is nodes.SetOperator.UNION and not operation.distinct
 
 
 def _rejoin(chain: list[tuple[nodes.SetOperation | None, nodes.QueryBody]]) -> nodes.QueryBody:
@@ -215,5 +209,7 @@ def _merged(own: Column, other: Column) -> Column:
         own.name,
         merge_types((own.type, other.type)),
         own.nullable or other.nullable,
-        own.collation if own.collation == other.collation else carry_contributions((own.collation, other.collation)),
+        own.collation
+        if own.collation == other.collation
+        else carry_contributions((own.collation, other.collation)),
     )

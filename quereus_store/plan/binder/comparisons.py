@@ -56,7 +56,7 @@ def conjunction(operands: Sequence[BoundExpression]) -> BoundExpression:
     flat: list[BoundExpression] = []
     for operand in operands:
         flat.extend(operand.operands if type(operand) is Conjunction else (operand,))
-    return Conjunction(BOOLEAN, any([operand.nullable for operand in flat]), None, tuple(flat))
+    return Conjunction(BOOLEAN, any(operand.nullable for operand in flat), None, tuple(flat))
 
 
 def disjunction(operands: Sequence[BoundExpression]) -> BoundExpression:
@@ -66,7 +66,7 @@ def disjunction(operands: Sequence[BoundExpression]) -> BoundExpression:
     flat: list[BoundExpression] = []
     for operand in operands:
         flat.extend(operand.operands if type(operand) is Disjunction else (operand,))
-    return Disjunction(BOOLEAN, any([operand.nullable for operand in flat]), None, tuple(flat))
+    return Disjunction(BOOLEAN, any(operand.nullable for operand in flat), None, tuple(flat))
 
 
 def cast_to(operand: BoundExpression, target: LogicalType | None) -> BoundExpression:
@@ -113,7 +113,7 @@ def in_list(
     using = resolve_list_collation(probe.collation, [member.collation for member in members], position)
     probe = cast_to(probe, plan.probe_cast)
     items = tuple(map(cast_to, members, plan.member_casts))
-    nullable = probe.nullable or any([item.nullable for item in items])
+    nullable = probe.nullable or any(item.nullable for item in items)
     return InList(BOOLEAN, nullable, None, probe, items, using)
 
 
@@ -138,9 +138,7 @@ def simple_case(
     return shared, shared_id, conditions
 
 
-def null_if(
-    operand: BoundExpression, other: BoundExpression, position: SourcePosition | None
-) -> NullIf:
+def null_if(operand: BoundExpression, other: BoundExpression, position: SourcePosition | None) -> NullIf:
     """``nullif(operand, other)``: compares converted copies, gives the original."""
     plan = list_plan(operand.type, [other.type])
     condition = compare(
@@ -164,7 +162,7 @@ def extremum(
     )
     return Extremum(
         merge_types(types),
-        all([operand.nullable for operand in operands]),
+        all(operand.nullable for operand in operands),
         None,
         greatest,
         tuple(operands),

@@ -1,4 +1,4 @@
-"""Expressions: from syntax tree to bound expression (queries, section 2; types-and-values, sections 6 to 10, 16).
+"""Expressions: from syntax tree to bound expression (queries, section 2; types-and-values, sections 6 to 16).
 
 :class:`ExpressionBinder` binds the expressions of one clause: it knows the
 clause's names (a scope) and what is allowed there (aggregates, windows).  What a
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from quereus_store.errors import StatusCode, sql_error, unsupported
+from quereus_store.errors import SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.plan.binder.comparisons import (
     between,
     compare,
@@ -39,8 +39,10 @@ from quereus_store.plan.expressions import (
     Parameter,
     PatternKind,
     PatternMatch,
+    ScalarSubquery,
     Truth,
 )
+from quereus_store.plan.nodes import PlanNode
 from quereus_store.sql import nodes
 from quereus_store.sql.nodes import BinaryOperator, UnaryOperator
 from quereus_store.types import (
@@ -85,6 +87,16 @@ def binds(
         return function
 
     return declare
+
+
+@runtime_checkable
+class _KeyedScope(Protocol):
+    """A level whose expression keys are recognised in what is bound inside it."""
+
+    @property
+    def has_expression_keys(self) -> bool: ...
+
+    def match(self, node: nodes.Expression, scope: Scope | None) -> BoundExpression | None: ...
 
 
 class ExpressionBinder:
@@ -133,11 +145,11 @@ class ExpressionBinder:
         return ExpressionBinder(self.environment, scope)
 
 
-def _keyed_scopes(scope: Scope | None) -> tuple[Any, ...]:
+def _keyed_scopes(scope: Scope | None) -> tuple[_KeyedScope, ...]:
     """The grouped levels in sight whose keys include expressions, innermost first."""
-    found = []
+    found: list[_KeyedScope] = []
     while scope is not None:
-        if getattr(scope, "has_expression_keys", False):
+        if isinstance(scope, _KeyedScope) and scope.has_expression_keys:
             found.append(scope)
         scope = scope.parent
     return tuple(found)
@@ -161,7 +173,9 @@ def _literal(binder: ExpressionBinder, node: nodes.Literal) -> BoundExpression:
 def _parameter(binder: ExpressionBinder, node: nodes.Parameter) -> BoundExpression:
     slot = node.name if node.index is None else node.index - 1
     if slot is None:
-        raise sql_error(StatusCode.ERROR, "Expected identifier or number after parameter prefix.", node.position)
+        raise sql_error(
+            StatusCode.ERROR, "Expected identifier or number after parameter prefix.", node.position
+        )
     environment = binder.environment
     context = environment.context
     context.references.parameters[slot] = None
@@ -173,6 +187,12 @@ def _parameter(binder: ExpressionBinder, node: nodes.Parameter) -> BoundExpressi
 def parameter(slot_type: Any, slot: int | str) -> Parameter:
     """A parameter of a type; it can be NULL only where its type does not say that it is not."""
     return Parameter(slot_type, slot_type is ANY or slot_type is NULL, None, slot)
+
+
+def scalar(plan: PlanNode, position: SourcePosition | None) -> ScalarSubquery:
+    """The value of a plan of one column."""
+    column = plan.columns[0]
+    return ScalarSubquery(column.type, True, column.collation, plan, position)
 
 
 @binds(nodes.ColumnReference)
@@ -279,7 +299,9 @@ def bind_comparison(
     return compare(operator, _component(binder, left), _component(binder, right), node.position)
 
 
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="} | {name: name for name in ("=", "!=", "is", "is not")}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="} | {
+    name: name for name in ("=", "!=", "is", "is not")
+}
 
 
 def _component(binder: ExpressionBinder, node: nodes.Expression) -> BoundExpression:
@@ -372,14 +394,12 @@ def _case(binder: ExpressionBinder, node: nodes.Case) -> BoundExpression:
     return replace(made, shared=shared, shared_id=shared_id) if shared is not None else made
 
 
-def case_of(
-    branches: Sequence[tuple[BoundExpression, BoundExpression]], otherwise: BoundExpression
-) -> Case:
+def case_of(branches: Sequence[tuple[BoundExpression, BoundExpression]], otherwise: BoundExpression) -> Case:
     """A searched CASE; its type is merged from the results."""
     results = [result for _, result in branches] + [otherwise]
     return Case(
         merge_types([result.type for result in results]),
-        any([result.nullable for result in results]),
+        any(result.nullable for result in results),
         carry_contributions([result.collation for result in results]),
         tuple(branches),
         otherwise,

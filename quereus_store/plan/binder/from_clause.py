@@ -159,9 +159,7 @@ def _join(environment: Environment, node: nodes.Join, outer: Scope | None, left:
     lateral = _is_lateral(node.right, left_side, right_side)
     pairs = _merged_pairs(node, left_side, right_side)
     if pairs:
-        conditions = [
-            compare("=", reference(a), reference(b), node.position) for a, b in pairs
-        ]
+        conditions = [compare("=", reference(a), reference(b), node.position) for a, b in pairs]
         condition: BoundExpression | None = conjunction(conditions)
     elif node.condition is not None:
         both = FromScope(
@@ -254,8 +252,8 @@ def _flags(environment: Environment, node: nodes.Join, kind: JoinKind) -> _Flags
             if side is preserved:
                 raise sql_error(
                     StatusCode.ERROR,
-                    f"'exists {preserved.value} as' references the preserved side of a {kind.value.upper()} join;"
-                    f" only the non-preserved side ({extended.value}) has a meaningful match flag",
+                    f"'exists {preserved.value} as' references the preserved side of a"
+                    f" {kind.value.upper()} join; only the non-preserved side ({extended.value}) has a meaningful match flag",
                     position,
                 )
             side = extended
@@ -285,10 +283,8 @@ def _combine(
     else:
         sources += right.sources
         columns += right.columns
-    first = {side: column for side, column in reversed(flags)}
-    flag_columns = tuple(
-        [first[side] for side in (nodes.Side.LEFT, nodes.Side.RIGHT) if side in first]
-    )
+    first = dict(reversed(flags))
+    flag_columns = tuple([first[side] for side in (nodes.Side.LEFT, nodes.Side.RIGHT) if side in first])
     left_flag = first[nodes.Side.LEFT].id if nodes.Side.LEFT in first else None
     right_flag = first[nodes.Side.RIGHT].id if nodes.Side.RIGHT in first else None
     plan = Join(
@@ -301,9 +297,7 @@ def _combine(
         left_flag,
         right_flag,
     )
-    shown = [
-        Column(first[side].id, column.name, BOOLEAN, False) for side, column in flags
-    ]
+    shown = [Column(first[side].id, column.name, BOOLEAN, False) for side, column in flags]
     return Bound(plan, tuple(sources), (*columns, *shown))
 
 

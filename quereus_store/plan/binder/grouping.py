@@ -66,7 +66,7 @@ class Grouping:
 
     def produces(self, column: int) -> bool:
         """Whether a number is that of an aggregate's column."""
-        return any([column == own.id for own in self.aggregate_columns])
+        return any(column == own.id for own in self.aggregate_columns)
 
     def argument_binder(self, binder: ExpressionBinder) -> ExpressionBinder:
         """The binder for an aggregate's arguments: over the rows of FROM."""
@@ -121,6 +121,7 @@ class Grouping:
     def _key(self, node: nodes.Expression, items: Sequence[Item]) -> int:
         binder = ExpressionBinder(self.environment, self.input)
         written: nodes.Expression | None = node
+        bound: BoundExpression | None = None
         position = ordinal_of(node)
         if position is not None:
             if not 1 <= position <= len(items):
@@ -131,11 +132,11 @@ class Grouping:
                 )
             item = items[position - 1]
             written = item.node
-            bound = reference(item.column) if item.column is not None else None
+            if item.column is not None:
+                bound = reference(item.column)
         else:
             alias = self._alias(node, items)
             written = alias if alias is not None else node
-            bound = None
         if bound is None and written is not None:
             bound = binder.bind(written)
         assert bound is not None
@@ -169,16 +170,14 @@ class Grouping:
         return len(self.keys) - 1
 
     def _is_input(self, column: int) -> bool:
-        return any(
-            column == own.id for source in self.input.sources for own in source.columns
-        ) or any(column == own.id for own in self.input.columns)
+        return any(column == own.id for source in self.input.sources for own in source.columns) or any(
+            column == own.id for own in self.input.columns
+        )
 
     def _renumber(self) -> None:
         """Give all key columns numbers of their own, since grouping sets make them NULL in places."""
         number = self.environment.context.number
-        fresh = {
-            column.id: replace(column, id=number(), nullable=True) for column in self.key_columns
-        }
+        fresh = {column.id: replace(column, id=number(), nullable=True) for column in self.key_columns}
         self.by_input = {key: fresh[column.id] for key, column in self.by_input.items()}
         self.expression_keys = [(node, fresh[column.id]) for node, column in self.expression_keys]
         self.key_columns = [fresh[column.id] for column in self.key_columns]
@@ -278,7 +277,8 @@ def refuse_in_select(name: nodes.ColumnReference, grouping: Grouping) -> Error:
         )
     return sql_error(
         StatusCode.ERROR,
-        f"Column '{column_text(name)}' must appear in the GROUP BY clause or be used in an aggregate function",
+        f"Column '{column_text(name)}' must appear in the GROUP BY clause"
+        " or be used in an aggregate function",
         name.position,
     )
 

@@ -1,4 +1,4 @@
-"""WITH INVERSE: checked wherever it stands, although only writing through a view uses it (queries, section 14)."""
+"""WITH INVERSE: checked wherever it stands, although only writing through a view uses it (queries, 14)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def check_inverses(
     for item in node.items:
         if not isinstance(item, nodes.ResultColumn) or not item.inverse:
             continue
-        label = next(
-            (known.name for known in items if known.node is item.expression), item.alias or ""
-        )
+        label = next((known.name for known in items if known.node is item.expression), item.alias or "")
         position = item.position or item.expression.position
         if contains_aggregate(item.expression, registry):
             raise _refusal(

@@ -15,7 +15,7 @@ from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.ordering import limit, order_outputs
 from quereus_store.plan.binder.scopes import Scope
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.plan.nodes import PlanNode, Values, With
+from quereus_store.plan.nodes import CommonTable, PlanNode, Values, With
 from quereus_store.sql import nodes
 from quereus_store.types import carry_contributions, merge_types
 
@@ -35,7 +35,7 @@ def bind_query_in(
     if not isinstance(query, nodes.Query):
         return dml.bind_relation(environment, query)
     environment = environment.with_schemas(_schema_path(query.body))
-    tables: tuple[common_tables.CommonTable, ...] = ()
+    tables: tuple[CommonTable, ...] = ()
     if query.with_clause is not None:
         environment, tables = common_tables.bind_with(environment, query.with_clause, outer)
     plan = bind_body(environment.nested(), query.body, outer, query.order_by)
@@ -96,7 +96,7 @@ def bind_values(environment: Environment, body: nodes.Values, outer: Scope | Non
             environment.column(
                 f"column_{index}",
                 merge_types([cell.type for cell in cells]),
-                any([cell.nullable for cell in cells]),
+                any(cell.nullable for cell in cells),
                 carry_contributions([cell.collation for cell in cells]),
             )
             for index, cells in enumerate(_transposed(bound))

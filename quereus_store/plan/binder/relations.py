@@ -109,7 +109,9 @@ def check_arity(
     """Raise ERROR unless a plan has as many columns as a list declares."""
     if declared != len(plan.columns):
         raise sql_error(
-            StatusCode.ERROR, f"{what} has {declared} declared columns but {verb} {len(plan.columns)}", position
+            StatusCode.ERROR,
+            f"{what} has {declared} declared columns but {verb} {len(plan.columns)}",
+            position,
         )
 
 

@@ -18,11 +18,11 @@ scope               names
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Literal
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 
@@ -208,29 +208,47 @@ class AliasScope:
         return self.names.get(folded)
 
 
+RowImage = Mapping[str, BoundExpression | Error]
+
+
 @dataclass(frozen=True, slots=True)
 class RowScope:
     """The columns of one row of a table, under qualifiers.
 
     ``images`` maps a folded qualifier (``new``, ``old``, the table's name,
-    ``context``; the empty one for bare names) to expressions by folded column name.
-    ``refusals`` gives the message for a qualifier that may not be used here;
-    ``schema`` lets ``schema.table.column`` pass.
+    ``context``; the empty one for bare names) to what its names mean, by folded
+    name; an error there is raised when the name is used.  ``refusals`` gives the
+    message for a qualifier that may not be used here; ``schema`` lets
+    ``schema.table.column`` pass.
     """
 
-    images: Mapping[str, Mapping[str, BoundExpression]]
-    refusals: Mapping[str, str]
+    images: Mapping[str, RowImage]
+    refusals: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     parent: Scope | None = None
 
     def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
         """See :class:`Scope`."""
-        qualifier = fold(name.table) if name.table is not None else ""
-        if qualifier in self.refusals:
-            raise sql_error(
-                StatusCode.ERROR, self.refusals[qualifier].format(column=name.column), name.position
-            )
+        qualifier = "" if name.table is None else fold(name.table)
+        refusal = self.refusals.get(qualifier)
+        if refusal is not None:
+            raise sql_error(StatusCode.ERROR, refusal, name.position)
         if name.schema is not None and (self.schema is None or fold(name.schema) != fold(self.schema)):
             return None
-        image = self.images.get(qualifier)
-        return None if image is None else image.get(fold(name.column))
+        found = self.images.get(qualifier, _NOTHING).get(fold(name.column))
+        if isinstance(found, Error):
+            raise sql_error(found.code, found.message, name.position)
+        return found
+
+
+_NOTHING: RowImage = {}
+
+
+def image_of(columns: Iterable[Column]) -> dict[str, BoundExpression]:
+    """A row's columns as names that read them."""
+    return {fold(column.name): reference(column) for column in columns}
+
+
+def null_image(columns: Iterable[Column]) -> dict[str, BoundExpression]:
+    """The names of a row that does not exist: every column is NULL."""
+    return {fold(column.name): Literal(column.type, True, column.collation, None) for column in columns}

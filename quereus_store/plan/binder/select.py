@@ -108,7 +108,7 @@ def _start_grouping(parts: _Parts, node: nodes.Select, order_by: Sequence[nodes.
         candidates += [term.expression for term in order_by]
         if node.qualify is not None:
             candidates.append(node.qualify)
-        if not any([contains_aggregate(candidate, registry) for candidate in candidates]):
+        if not any(contains_aggregate(candidate, registry) for candidate in candidates):
             return
     parts.grouping = Grouping(parts.environment, parts.scope)
     parts.grouping.add_elements(node.group_by, parts.items)
@@ -236,10 +236,7 @@ def _order(
 
 def _over_outputs(expression: BoundExpression, projected: _OutputColumns) -> BoundExpression:
     """A term as it reads above the projection: over outputs alone, or as a hidden column."""
-    outputs = {
-        column.id: own
-        for column, own in zip(projected.columns, projected.expressions, strict=True)
-    }
+    outputs = {column.id: own for column, own in zip(projected.columns, projected.expressions, strict=True)}
     used = referenced_columns(expression)
     if used <= outputs.keys():
         return expression

@@ -11,7 +11,7 @@ from quereus_store.plan.binder.scopes import FromScope, reference
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
 from quereus_store.plan.nodes import PlanNode, Project
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import render_expression
+from quereus_store.sql.renderer import column_name_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,7 @@ class Item:
     position: SourcePosition | None
 
 
-def expand_items(
-    items: Sequence[nodes.ResultColumn | nodes.ResultStar], scope: FromScope
-) -> list[Item]:
+def expand_items(items: Sequence[nodes.ResultColumn | nodes.ResultStar], scope: FromScope) -> list[Item]:
     """The outputs in order, each under its final name."""
     expanded: list[Item] = []
     for item in items:
@@ -38,7 +36,13 @@ def expand_items(
         else:
             node = item.expression
             expanded.append(
-                Item(item.alias or expression_name(node), node, None, item.alias, item.position or node.position)
+                Item(
+                    item.alias or column_name_text(node),
+                    node,
+                    None,
+                    item.alias,
+                    item.position or node.position,
+                )
             )
     names = unique_names([item.name for item in expanded])
     return [
@@ -58,11 +62,6 @@ def _star(item: nodes.ResultStar, scope: FromScope) -> tuple[Column, ...]:
             item.position,
         )
     return source.columns
-
-
-def expression_name(node: nodes.Expression) -> str:
-    """The name of an output without alias: the column as written, else canonical text."""
-    return node.column if isinstance(node, nodes.ColumnReference) else render_expression(node)
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

@@ -76,8 +76,7 @@ def _bind(environment: Environment, node: nodes.SetOperation, outer: Scope | Non
     if len(left.data) != len(right.data):
         raise sql_error(
             StatusCode.ERROR,
-            "SET operation column count mismatch:"
-            f" left has {len(left.data)}, right has {len(right.data)}",
+            f"SET operation column count mismatch: left has {len(left.data)}, right has {len(right.data)}",
             node.position,
         )
     if node.flags and node.operator is nodes.SetOperator.DIFF:
@@ -105,10 +104,8 @@ def _combine(environment: Environment, node: nodes.SetOperation, left: PlanNode,
             collation = merge_contributions(a.collation, b.collation, node.position)
         merged = a.type if a.type is b.type else set_operation_type(a.type, b.type)
         columns.append(environment.column(a.name, merged, a.nullable or b.nullable, collation))
-    flags = [
-        (flag.side, environment.column(flag.name, BOOLEAN, False)) for flag in node.flags
-    ]
-    first = {side: column for side, column in reversed(flags)}
+    flags = [(flag.side, environment.column(flag.name, BOOLEAN, False)) for flag in node.flags]
+    first = dict(reversed(flags))
     sides = [side for side in (nodes.Side.LEFT, nodes.Side.RIGHT) if side in first]
     plan: PlanNode = SetOperation(
         (*columns, *[first[side] for side in sides]),
@@ -132,10 +129,8 @@ def _combine(environment: Environment, node: nodes.SetOperation, left: PlanNode,
 def _as_types(environment: Environment, plan: PlanNode, targets: Sequence[Column]) -> PlanNode:
     """An operand with columns cast to JSON where the other side is JSON."""
     if not any(
-        [
-            target.type is JSON and column.type is not JSON and column.type is not NULL
-            for column, target in zip(plan.columns, targets, strict=True)
-        ]
+        target.type is JSON and column.type is not JSON and column.type is not NULL
+        for column, target in zip(plan.columns, targets, strict=True)
     ):
         return plan
     columns: list[Column] = []

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.comparisons import cast_to, check_width, compare_rows, negation
-from quereus_store.plan.binder.expressions import ExpressionBinder, binds, is_row
+from quereus_store.plan.binder.expressions import ExpressionBinder, binds, is_row, scalar
 from quereus_store.plan.binder.scopes import reference
 from quereus_store.plan.expressions import (
     BoundExpression,
@@ -20,7 +20,6 @@ from quereus_store.plan.expressions import (
     InSubquery,
     Literal,
     Quantified,
-    ScalarSubquery,
 )
 from quereus_store.plan.nodes import Limit, PlanNode, Project
 from quereus_store.sql import nodes
@@ -31,12 +30,6 @@ _ONE = Literal(INTEGER, False, None, 1)
 
 def _plan(binder: ExpressionBinder, query: nodes.Query | nodes.DataModification) -> PlanNode:
     return queries.bind_query_in(binder.environment.nested(), query, binder.scope)
-
-
-def scalar(plan: PlanNode, position: SourcePosition | None) -> ScalarSubquery:
-    """The value of a plan of one column."""
-    column = plan.columns[0]
-    return ScalarSubquery(column.type, True, column.collation, plan, position)
 
 
 @binds(nodes.Subquery)
@@ -71,7 +64,7 @@ def _member_of(
 ) -> InSubquery:
     check_width(len(operands), len(plan.columns), position)
     probes, plan, using = _coerced(binder, operands, plan, position)
-    nullable = any([probe.nullable for probe in probes]) or any([column.nullable for column in plan.columns])
+    nullable = any(probe.nullable for probe in probes) or any(column.nullable for column in plan.columns)
     return InSubquery(BOOLEAN, nullable, None, probes, plan, using)
 
 
@@ -93,7 +86,7 @@ def _coerced(
             operand, own = cast_to(operand, coercion.left_cast), cast_to(own, coercion.right_cast)
         probes.append(operand)
         outputs.append(own)
-    if any([output.type is not column.type for output, column in zip(outputs, plan.columns, strict=True)]):
+    if any(output.type is not column.type for output, column in zip(outputs, plan.columns, strict=True)):
         columns = tuple(
             [
                 column
@@ -128,9 +121,7 @@ def _quantified(binder: ExpressionBinder, node: nodes.QuantifiedComparison) -> B
     if operator == "!=" and every:
         return negation(_member_of(binder, operands, plan, node.position))
     if len(operands) != 1 or len(plan.columns) != 1:
-        raise sql_error(
-            StatusCode.ERROR, "Quantified subquery must return exactly one column", node.position
-        )
+        raise sql_error(StatusCode.ERROR, "Quantified subquery must return exactly one column", node.position)
     probes, plan, using = _coerced(binder, operands, plan, node.position)
     nullable = probes[0].nullable or plan.columns[0].nullable
     return Quantified(BOOLEAN, nullable, None, operator, every, probes[0], plan, using[0])

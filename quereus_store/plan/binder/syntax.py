@@ -40,7 +40,7 @@ def contains_aggregate(node: nodes.Node, registry: FunctionRegistry) -> bool:
         return any(
             contains_aggregate(part, registry) for part in (*children(node.call), *children(node.window))
         )
-    return any([contains_aggregate(child, registry) for child in children(node)])
+    return any(contains_aggregate(child, registry) for child in children(node))
 
 
 def mentions_columns(node: nodes.Node) -> bool:

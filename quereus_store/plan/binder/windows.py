@@ -34,6 +34,7 @@ from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.types import LogicalType, merge_types
 
+
 @dataclass(slots=True)
 class _Group:
     """The calls that share one partitioning and ordering."""
@@ -148,9 +149,7 @@ def _ranking_call(
     binder: ExpressionBinder, node: nodes.WindowCall, ordered: bool, frame: Frame
 ) -> tuple[WindowCall, Column]:
     call = node.call
-    function = check_window_call(
-        call.name, len(call.arguments), ordered, node.position or call.position
-    )
+    function = check_window_call(call.name, len(call.arguments), ordered, node.position or call.position)
     arguments = binder.bind_all(call.arguments)
     filter_ = None if call.filter is None else binder.bind(call.filter)
     types = [argument.type for argument in arguments]
@@ -180,9 +179,7 @@ _WHOLE = Frame(FrameUnit.RANGE, FrameBound.UNBOUNDED_PRECEDING, FrameBound.UNBOU
 _RUNNING = Frame(FrameUnit.RANGE, FrameBound.UNBOUNDED_PRECEDING, FrameBound.CURRENT_ROW)
 
 
-def _frame(
-    binder: ExpressionBinder, frame: nodes.WindowFrame | None, order: tuple[SortTerm, ...]
-) -> Frame:
+def _frame(binder: ExpressionBinder, frame: nodes.WindowFrame | None, order: tuple[SortTerm, ...]) -> Frame:
     if frame is None:
         return _RUNNING if order else _WHOLE
     unit = FrameUnit(frame.unit.value)

@@ -1,0 +1,332 @@
+"""INSERT (dml-transactions-constraints, sections 2, 4, 5, 8 and 9).
+
+The source is what VALUES, the query or the inner statement gives.  A single row of
+VALUES needs no rows to be made first: its cells become the row's expressions over
+the row of parameters itself, so that executemany runs one compiled function over
+all sets of parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
+from quereus_store.functions.windows import check_window_call
+from quereus_store.plan.binder import queries
+from quereus_store.plan.binder.context import Environment, Slot
+from quereus_store.plan.binder.dml_parts import (
+    Target,
+    bind_assignments,
+    check_plans,
+    converts,
+    default_value,
+    generated_plans,
+    not_null_plans,
+    open_target,
+    quiet_parameters,
+    returning_plan,
+    unknown_target_column,
+)
+from quereus_store.plan.binder.expressions import ExpressionBinder, parameter
+from quereus_store.plan.binder.rows import uses_ordinal
+from quereus_store.plan.binder.scopes import RowImage, RowScope, image_of, reference
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, subplans
+from quereus_store.plan.mutations import InsertPlan, UpsertPlan
+from quereus_store.plan.nodes import (
+    Frame,
+    FrameBound,
+    FrameUnit,
+    ParameterRows,
+    PlanNode,
+    Values,
+    Window,
+    WindowCall,
+)
+from quereus_store.schema.objects import Operation, fold
+from quereus_store.sql import nodes, traversal
+from quereus_store.types import ANY, INTEGER, carry_contributions, merge_types
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows to insert: a plan, and what fills each column over it, by position."""
+
+    plan: PlanNode
+    values: dict[int, BoundExpression]
+    ordinal: BoundExpression | None = None
+    batchable: bool = False
+
+
+def bind_insert(environment: Environment, node: nodes.Insert) -> InsertPlan:
+    """INSERT from VALUES, DEFAULT VALUES, a query or another statement's RETURNING."""
+    target = open_target(environment, node, node.conflict_action)
+    positions = _positions(target, node)
+    rows = _rows(target, node, positions)
+    row = _complete(target, rows)
+    conversions = tuple(
+        [
+            value is not None and converts(value, column)
+            for value, column in zip(row, target.table.columns, strict=True)
+        ]
+    )
+    return InsertPlan(
+        target.table,
+        target.common_tables,
+        rows.plan,
+        target.new,
+        target.old,
+        generated_plans(target),
+        not_null_plans(target, row),
+        check_plans(target, Operation.INSERT),
+        returning_plan(target, node.returning, Operation.INSERT),
+        target.conflict,
+        row,
+        conversions,
+        tuple([_upsert(target, clause) for clause in node.upserts]),
+        rows.batchable and not any(_reads_tables(value) for value in row if value is not None),
+    )
+
+
+def _reads_tables(value: BoundExpression) -> bool:
+    return any(True for _ in subplans(value))
+
+
+def _positions(target: Target, node: nodes.Insert) -> list[int]:
+    """The positions of the columns that values are given for, in their order."""
+    table = target.table
+    if not node.columns:
+        return [index for index, column in enumerate(table.columns) if column.generated is None]
+    positions: list[int] = []
+    for name in node.columns:
+        found = table.column_index(name)
+        if found is None:
+            raise unknown_target_column(name, table, "", node.table.position)
+        column = table.columns[found]
+        if column.generated is not None:
+            raise sql_error(
+                StatusCode.ERROR, f"Cannot INSERT into generated column '{column.name}'", node.table.position
+            )
+        if found in positions:
+            raise sql_error(
+                StatusCode.ERROR,
+                f"column '{column.name}' specified more than once in INSERT into '{table.name}'",
+                node.table.position,
+            )
+        positions.append(found)
+    return positions
+
+
+def _complete(target: Target, rows: _Rows) -> tuple[BoundExpression | None, ...]:
+    """One expression a column: the value supplied, else the default; None where generated."""
+    columns = target.table.columns
+    supplied: RowImage = {fold(columns[index].name): value for index, value in rows.values.items()}
+    row: list[BoundExpression | None] = []
+    for position, column in enumerate(columns):
+        if column.generated is not None:
+            row.append(None)
+        elif position in rows.values:
+            row.append(rows.values[position])
+        else:
+            row.append(default_value(target, column, supplied, rows.ordinal))
+    return tuple(row)
+
+
+# --- sources ------------------------------------------------------------------------------------------------
+
+
+def _rows(target: Target, node: nodes.Insert, positions: list[int]) -> _Rows:
+    source = node.source
+    if isinstance(source, nodes.DefaultValues):
+        rows = _Rows(Values((), ((),)), {})
+    elif (values := _plain_values(source)) is not None:
+        rows = _from_values(target, node, values, positions)
+    else:
+        plan = queries.bind_query_in(target.environment, source)
+        if len(plan.columns) != len(positions):
+            raise sql_error(
+                StatusCode.ERROR, "Column count mismatch insert clause.", source.position or node.position
+            )
+        rows = _Rows(plan, dict(zip(positions, map(reference, plan.columns), strict=True)))
+    needs_ordinal = any(
+        uses_ordinal(column.default)
+        for position, column in enumerate(target.table.columns)
+        if position not in rows.values
+    )
+    return _numbered(target, rows) if needs_ordinal else rows
+
+
+def _plain_values(source: nodes.Query | nodes.DataModification) -> nodes.Values | None:
+    """The VALUES that an INSERT's source is, if it is nothing more."""
+    if (
+        isinstance(source, nodes.Query)
+        and isinstance(source.body, nodes.Values)
+        and source.with_clause is None
+        and not source.order_by
+        and source.limit is None
+        and source.offset is None
+    ):
+        return source.body
+    return None
+
+
+def _numbered(target: Target, rows: _Rows) -> _Rows:
+    """The rows with their number in the statement, for ``mutation_ordinal()``."""
+    column = target.environment.column("ordinal", INTEGER, False)
+    frame = Frame(FrameUnit.ROWS, FrameBound.UNBOUNDED_PRECEDING, FrameBound.CURRENT_ROW)
+    call = WindowCall(check_window_call("row_number", 0, False), (), frame)
+    plan = Window((*rows.plan.columns, column), rows.plan, (), (), (), (call,))
+    return _Rows(plan, rows.values, reference(column))
+
+
+def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, positions: list[int]) -> _Rows:
+    width = len(values.rows[0])
+    for cells in values.rows:
+        if len(cells) != width:
+            raise sql_error(
+                StatusCode.SYNTAX,
+                "All rows must have the same number of columns",
+                cells[0].position if cells else values.position,
+            )
+    if width != len(positions):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Column count mismatch in VALUES clause. Expected {len(positions)} columns, got {width}.",
+            values.rows[0][0].position if width else values.position,
+        )
+    if len(values.rows) == 1:
+        return _single_row(target, node, values.rows[0], positions)
+    binder = ExpressionBinder(target.environment, None)
+    bound = [_cells(target, binder, cells, positions) for cells in values.rows]
+    columns = tuple(
+        [
+            target.environment.column(
+                target.table.columns[position].name,
+                merge_types([cell.type for cell in cells]),
+                any(cell.nullable for cell in cells),
+                carry_contributions([cell.collation for cell in cells]),
+            )
+            for position, cells in zip(positions, zip(*bound, strict=True), strict=True)
+        ]
+    )
+    plan = Values(columns, tuple(bound))
+    return _Rows(plan, dict(zip(positions, map(reference, columns), strict=True)))
+
+
+def _single_row(
+    target: Target, node: nodes.Insert, cells: Sequence[nodes.Expression], positions: list[int]
+) -> _Rows:
+    """One row of VALUES over the statement's own row of parameters."""
+    slots = _slots(cells)
+    if not slots:
+        binder = ExpressionBinder(target.environment, None)
+        bound = _cells(target, binder, cells, positions)
+        return _Rows(Values((), ((),)), dict(zip(positions, bound, strict=True)))
+    columns: list[Column] = []
+    stand_ins: dict[Slot, ColumnRef] = {}
+    for slot in slots:
+        typed = parameter(target.context.parameters.get(slot, ANY), slot)
+        column = target.environment.column(str(slot), typed.type, typed.nullable)
+        columns.append(column)
+        stand_ins[slot] = reference(column)
+    inner = replace(target.environment, parameters=stand_ins)
+    bound = _cells(target, ExpressionBinder(inner, None), cells, positions)
+    total = sum(1 for part in traversal.parameters(node))
+    within = sum(len(traversal.parameters(cell)) for cell in cells)
+    plan = ParameterRows(tuple(columns), tuple(slots))
+    return _Rows(plan, dict(zip(positions, bound, strict=True)), batchable=total == within)
+
+
+def _slots(cells: Sequence[nodes.Expression]) -> list[Slot]:
+    """The parameter slots that cells read, in order of first use."""
+    slots: dict[Slot, None] = {}
+    for cell in cells:
+        for part in traversal.parameters(cell):
+            slot = part.name if part.index is None else part.index - 1
+            if slot is not None:
+                slots[slot] = None
+    return list(slots)
+
+
+def _cells(
+    target: Target,
+    binder: ExpressionBinder,
+    cells: Sequence[nodes.Expression],
+    positions: list[int],
+) -> tuple[BoundExpression, ...]:
+    """One row's cells, DEFAULT ones last, since they may read the others by ``new.``."""
+    columns = target.table.columns
+    bound = {
+        position: binder.bind(cell)
+        for position, cell in zip(positions, cells, strict=True)
+        if not isinstance(cell, nodes.DefaultValue)
+    }
+    supplied: RowImage = {fold(columns[position].name): value for position, value in bound.items()}
+    return tuple(
+        [
+            bound[position] if position in bound else default_value(target, columns[position], supplied)
+            for position in positions
+        ]
+    )
+
+
+# --- ON CONFLICT --------------------------------------------------------------------------------------------
+
+
+def _upsert(target: Target, clause: nodes.UpsertClause) -> UpsertPlan:
+    """One ON CONFLICT clause: bare names are the existing row, ``excluded`` and ``new`` the proposed."""
+    target = quiet_parameters(target)
+    goal = _conflict_target(target, clause)
+    if not clause.assignments:
+        return UpsertPlan(goal)
+    existing, proposed = image_of(target.old), image_of(target.new)
+    scope = RowScope(
+        {
+            "": existing,
+            fold(target.qualifier): existing,
+            "old": existing,
+            "new": proposed,
+            "excluded": proposed,
+        },
+        schema=target.table.schema,
+    )
+    binder = ExpressionBinder(target.environment, scope)
+    values = bind_assignments(
+        target, clause.assignments, binder, existing, " for DO UPDATE SET", "ON CONFLICT DO UPDATE"
+    )
+    row: list[BoundExpression | None] = []
+    conversions: list[bool] = []
+    for position, (column, old) in enumerate(zip(target.table.columns, target.old, strict=True)):
+        value = values.get(position)
+        if column.generated is not None:
+            row.append(None)
+            conversions.append(False)
+        else:
+            row.append(reference(old) if value is None else value)
+            conversions.append(value is not None and converts(value, column))
+    quiet = replace(target, conflict=None)
+    return UpsertPlan(
+        goal,
+        tuple(sorted(values)),
+        tuple(row),
+        tuple(conversions),
+        None if clause.where is None else binder.bind(clause.where),
+        not_null_plans(quiet, row),
+        check_plans(target, Operation.UPDATE),
+    )
+
+
+def _conflict_target(target: Target, clause: nodes.UpsertClause) -> tuple[int, ...] | None:
+    if not clause.target:
+        return None
+    positions: list[int] = []
+    for name in clause.target:
+        found = target.table.column_index(name)
+        if found is None:
+            raise unknown_target_column(name, target.table, " for ON CONFLICT target", _place(clause))
+        positions.append(found)
+    return tuple(positions)
+
+
+def _place(clause: nodes.UpsertClause) -> SourcePosition | None:
+    return clause.position

@@ -1,0 +1,372 @@
+"""What INSERT, UPDATE and DELETE share: target, mutation context, constraints, RETURNING.
+
+See :mod:`quereus_store.plan.mutations` for what the pieces mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.plan.binder import common_tables, queries
+from quereus_store.plan.binder.context import BindContext, Environment
+from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
+from quereus_store.plan.binder.relations import COMMITTED, find_relation, row_columns
+from quereus_store.plan.binder.rows import (
+    bind_check,
+    bind_default,
+    bind_generated,
+    checks_for,
+    generated_order,
+)
+from quereus_store.plan.binder.scopes import RowImage, RowScope, as_nullable, image_of, reference
+from quereus_store.plan.binder.select_list import unique_names
+from quereus_store.plan.expressions import (
+    BoundExpression,
+    Cast,
+    Column,
+    Literal,
+    Parameter,
+    subplans,
+)
+from quereus_store.plan.mutations import CheckPlan, GeneratedPlan, NotNullPlan, ReturningPlan
+from quereus_store.plan.nodes import CommonTable, Project, Values
+from quereus_store.schema.objects import (
+    ColumnSchema,
+    ConflictAction,
+    Operation,
+    TableSchema,
+    ViewSchema,
+    fold,
+)
+from quereus_store.sql import nodes
+from quereus_store.sql.renderer import canonical_text
+from quereus_store.types import NULL, LogicalType
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A mutation being bound: where it stands, its table, its row images, its context variables."""
+
+    environment: Environment
+    table: TableSchema
+    qualifier: str
+    new: tuple[Column, ...]
+    old: tuple[Column, ...]
+    variables: RowImage
+    conflict: ConflictAction | None
+    common_tables: tuple[CommonTable, ...]
+
+    @property
+    def context(self) -> BindContext:
+        """The statement's context."""
+        return self.environment.context
+
+
+def open_target(
+    environment: Environment,
+    node: nodes.DataModification,
+    conflict: nodes.ConflictAction | None,
+) -> Target:
+    """Find the target table, bind the statement's WITH and its mutation context."""
+    environment = environment.with_schemas(node.schema_path)
+    tables: tuple[CommonTable, ...] = ()
+    if node.with_clause is not None:
+        environment, tables = common_tables.bind_with(environment, node.with_clause, None)
+    environment = environment.nested()
+    reference_node = node.table if isinstance(node, nodes.Insert) else node.target
+    table = find_target(environment, reference_node)
+    environment.context.references.written[table.schema, table.name] = table
+    return Target(
+        environment,
+        table,
+        (reference_node.alias if reference_node.alias is not None else table.name),
+        row_columns(environment, table),
+        row_columns(environment, table),
+        _context_variables(environment, table, node.context),
+        None if conflict is None else ConflictAction(conflict.value),
+        tables,
+    )
+
+
+def find_target(environment: Environment, node: nodes.TableReference | nodes.SubquerySource) -> TableSchema:
+    """The table that a statement writes to; views and maintained tables are rewritten before binding."""
+    if isinstance(node, nodes.SubquerySource):
+        raise unsupported("Writing through a subquery", node.position)
+    if node.schema is not None and fold(node.schema) == COMMITTED:
+        raise sql_error(
+            StatusCode.ERROR, f"Cannot modify committed-state table '{COMMITTED}.{node.name}'", node.position
+        )
+    if node.schema is None and fold(node.name) in environment.common_tables:
+        raise unsupported("Writing through a common table", node.position)
+    relation = find_relation(environment, node.schema, node.name, node.position)
+    if isinstance(relation, ViewSchema):
+        raise unsupported(f"Writing through view '{relation.name}'", node.position)
+    if relation.derivation is not None:
+        raise sql_error(
+            StatusCode.READONLY,
+            f"Table '{relation.name}' is read-only: its rows are derived from its body",
+            node.position,
+        )
+    return relation
+
+
+def unknown_target_column(
+    name: str, table: TableSchema, suffix: str, position: SourcePosition | None
+) -> Error:
+    """The error for a column list or SET that names no column of the table."""
+    return sql_error(StatusCode.ERROR, f"Column '{name}' not found in table '{table.name}'{suffix}", position)
+
+
+# --- mutation context ---------------------------------------------------------------------------------------
+
+
+def _context_variables(
+    environment: Environment, table: TableSchema, assignments: Sequence[nodes.Assignment]
+) -> RowImage:
+    """What each context variable of the table means in this statement: a value, or an error when read."""
+    supplied: dict[str, nodes.Assignment] = {}
+    for assignment in assignments:
+        if fold(assignment.column) in supplied:
+            raise sql_error(
+                StatusCode.ERROR,
+                f"mutation context variable '{assignment.column}' supplied more than once",
+                assignment.position,
+            )
+        supplied[fold(assignment.column)] = assignment
+    variables: dict[str, BoundExpression | Error] = {}
+    binder = ExpressionBinder(environment, None)
+    for variable in table.context:
+        found = supplied.get(fold(variable.name))
+        if found is not None:
+            value = as_type(binder.bind(found.value), variable.type)
+            variables[fold(variable.name)] = _once(environment, value, found.position)
+        elif variable.nullable:
+            variables[fold(variable.name)] = Literal(variable.type, True, None, None)
+        else:
+            variables[fold(variable.name)] = sql_error(
+                StatusCode.ERROR,
+                f"table '{table.qualified_name}' requires mutation context variable '{variable.name}';"
+                f" supply it with `with context {variable.name} = …`",
+            )
+    return variables
+
+
+def as_type(value: BoundExpression, target: LogicalType) -> BoundExpression:
+    """A value as a type, by lenient conversion where it is another."""
+    if value.type is target or value.type is NULL:
+        return value
+    return Cast(target, True, value.collation, value)
+
+
+def _once(
+    environment: Environment, value: BoundExpression, position: SourcePosition | None
+) -> BoundExpression:
+    """A value that is the same for all rows: evaluated once, as an uncorrelated subquery."""
+    if isinstance(value, Literal | Parameter):
+        return value
+    column = environment.column("value", value.type, value.nullable, value.collation)
+    return scalar(Project((column,), Values((), ((),)), (value,)), position)
+
+
+# --- constraints --------------------------------------------------------------------------------------------
+
+
+def generated_plans(target: Target) -> tuple[GeneratedPlan, ...]:
+    """The generated columns in dependency order; they are computed before NOT NULL is tested."""
+    table = target.table
+    if not any(column.generated is not None for column in table.columns):
+        return ()
+    row = tuple(map(as_nullable, target.new))
+    plans: list[GeneratedPlan] = []
+    for position in generated_order(table):
+        expression = bind_generated(target.context, table, position, row)
+        plans.append(GeneratedPlan(position, expression, converts(expression, table.columns[position])))
+    return tuple(plans)
+
+
+def converts(expression: BoundExpression, column: ColumnSchema) -> bool:
+    """Whether a value must be converted on write: not when its static type is the column's."""
+    return expression.type is not column.type
+
+
+def check_plans(target: Target, operation: Operation) -> tuple[CheckPlan, ...]:
+    """The checks that judge an operation."""
+    plans: list[CheckPlan] = []
+    for check in checks_for(target.table, operation):
+        expression = bind_check(
+            target.context, target.table, check, operation, target.new, target.old, target.variables
+        )
+        plans.append(CheckPlan(check, expression, any(True for _ in subplans(expression))))
+    return tuple(plans)
+
+
+def not_null_plans(target: Target, values: Sequence[BoundExpression | None] = ()) -> tuple[NotNullPlan, ...]:
+    """The NOT NULL columns that could receive a NULL.
+
+    ``values`` are the expressions that fill the columns: one that cannot be NULL and
+    is not converted needs no test.
+    """
+    plans: list[NotNullPlan] = []
+    supplied = image_of(map(as_nullable, target.new))
+    for position, column in enumerate(target.table.columns):
+        if column.nullable:
+            continue
+        value = values[position] if position < len(values) else None
+        if value is not None and not value.nullable and value.type is column.type:
+            continue
+        action = target.conflict or column.not_null_conflict
+        substitute: BoundExpression | None = None
+        if action is ConflictAction.REPLACE and column.default is not None:
+            substitute = bind_default(target.context, target.table, column, supplied, target.variables)
+        plans.append(NotNullPlan(position, action, substitute))
+    return tuple(plans)
+
+
+# --- RETURNING ----------------------------------------------------------------------------------------------
+
+_NO_OLD = "OLD qualifier cannot be used in INSERT RETURNING clause"
+_NO_NEW = "NEW qualifier cannot be used in DELETE RETURNING clause"
+
+
+def returning_plan(
+    target: Target, items: Sequence[nodes.ResultColumn | nodes.ResultStar], operation: Operation
+) -> ReturningPlan | None:
+    """RETURNING over the row images; None without the clause."""
+    if not items:
+        return None
+    own = target.old if operation is Operation.DELETE else target.new
+    images = {"": image_of(own), fold(target.qualifier): image_of(own)}
+    refusals: dict[str, str] = {}
+    stars = {fold(target.qualifier): own}
+    if operation is Operation.DELETE:
+        refusals["new"] = _NO_NEW
+        images["old"] = image_of(target.old)
+        stars["old"] = target.old
+    else:
+        images["new"] = image_of(target.new)
+        stars["new"] = target.new
+        if operation is Operation.INSERT:
+            refusals["old"] = _NO_OLD
+        else:
+            images["old"] = image_of(target.old)
+            stars["old"] = target.old
+    scope = RowScope(images, refusals, schema=target.table.schema)
+    binder = ExpressionBinder(target.environment, scope)
+    names: list[str] = []
+    expressions: list[BoundExpression] = []
+    for item in items:
+        if isinstance(item, nodes.ResultStar):
+            columns = _star(item, own, stars, refusals)
+            names += [column.name for column in columns]
+            expressions += map(reference, columns)
+        else:
+            names.append(item.alias or canonical_text(item.expression))
+            expressions.append(binder.bind(item.expression))
+    columns = tuple(
+        [
+            target.environment.column(name, expression.type, expression.nullable, expression.collation)
+            for name, expression in zip(unique_names(names), expressions, strict=True)
+        ]
+    )
+    return ReturningPlan(columns, tuple(expressions))
+
+
+def _star(
+    item: nodes.ResultStar,
+    own: tuple[Column, ...],
+    stars: dict[str, tuple[Column, ...]],
+    refusals: dict[str, str],
+) -> tuple[Column, ...]:
+    if item.table is None:
+        return own
+    folded = fold(item.table)
+    if folded in refusals:
+        raise sql_error(StatusCode.ERROR, refusals[folded], item.position)
+    if folded not in stars:
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Table '{item.table}' not found in FROM clause for qualified RETURNING *",
+            item.position,
+        )
+    return stars[folded]
+
+
+# --- assignments --------------------------------------------------------------------------------------------
+
+
+def bind_assignments(
+    target: Target,
+    assignments: Sequence[nodes.Assignment | nodes.MultiAssignment],
+    binder: ExpressionBinder,
+    current: RowImage,
+    suffix: str,
+    place: str,
+) -> dict[int, BoundExpression]:
+    """The values of a SET by column position.
+
+    ``current`` is what ``new.`` reads in a DEFAULT; ``suffix`` and ``place`` are the
+    parts of the messages that differ between UPDATE and DO UPDATE.
+    """
+    values: dict[int, BoundExpression] = {}
+
+    def position_of(name: str, position: SourcePosition | None) -> int:
+        found = target.table.column_index(name)
+        if found is None:
+            raise unknown_target_column(name, target.table, suffix, position)
+        column = target.table.columns[found]
+        if column.generated is not None:
+            raise sql_error(StatusCode.ERROR, f"Cannot UPDATE generated column '{column.name}'", position)
+        if found in values:
+            raise sql_error(
+                StatusCode.ERROR,
+                f"duplicate assignment to column '{column.name}' in {place} on '{target.table.name}'",
+                position,
+            )
+        return found
+
+    for assignment in assignments:
+        if isinstance(assignment, nodes.MultiAssignment):
+            for index, name in enumerate(assignment.columns):
+                found = position_of(name, assignment.position)
+                values[found] = _component(binder, assignment, index)
+            continue
+        found = position_of(assignment.column, assignment.position)
+        if isinstance(assignment.value, nodes.DefaultValue):
+            values[found] = default_value(target, target.table.columns[found], current)
+        else:
+            values[found] = binder.bind(assignment.value)
+    return values
+
+
+def _component(binder: ExpressionBinder, assignment: nodes.MultiAssignment, index: int) -> BoundExpression:
+    """One column of the row that ``(a, b) = (query)`` assigns; the query is bound for each anew."""
+    plan = queries.bind_query_in(binder.environment.nested(), assignment.query, binder.scope)
+    if len(plan.columns) != len(assignment.columns):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"SET assigns {len(assignment.columns)} columns from a query of {len(plan.columns)}",
+            assignment.position,
+        )
+    column = plan.columns[index]
+    return scalar(Project((column,), plan, (reference(column),)), assignment.position)
+
+
+def default_value(
+    target: Target,
+    column: ColumnSchema,
+    supplied: RowImage,
+    ordinal: BoundExpression | None = None,
+) -> BoundExpression:
+    """What a column gets that no value is given for: its DEFAULT, else NULL."""
+    if column.default is None:
+        return Literal(NULL, True, None, None)
+    if ordinal is None:
+        return bind_default(target.context, target.table, column, supplied, target.variables)
+    return bind_default(target.context, target.table, column, supplied, target.variables, ordinal)
+
+
+def quiet_parameters(target: Target) -> Target:
+    """The target with the parameters bound as parameters again, whatever stands for them in the row."""
+    return replace(target, environment=replace(target.environment, parameters=None))

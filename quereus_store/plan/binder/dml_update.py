@@ -1,0 +1,121 @@
+"""UPDATE and DELETE (dml-transactions-constraints, sections 2, 6 and 9).
+
+Both read whole old rows of the target through an ordinary plan: a scan, joined to
+whatever FROM or USING lists, filtered by WHERE.
+"""
+
+from __future__ import annotations
+
+from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.dml_parts import (
+    Target,
+    bind_assignments,
+    check_plans,
+    converts,
+    generated_plans,
+    not_null_plans,
+    open_target,
+    returning_plan,
+)
+from quereus_store.plan.binder.expressions import ExpressionBinder
+from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.scopes import FromScope, Source, image_of, reference
+from quereus_store.plan.binder.select_list import project_columns
+from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.plan.mutations import DeletePlan, UpdatePlan
+from quereus_store.plan.nodes import Filter, Join, JoinKind, PlanNode, Project, TableScan
+from quereus_store.schema.objects import Operation
+from quereus_store.sql import nodes
+
+
+def _rows(
+    target: Target, source: nodes.Relation | None, where: nodes.Expression | None
+) -> tuple[PlanNode, FromScope]:
+    """The old rows of the target that the statement changes, with what FROM adds to them."""
+    table = target.table
+    target.context.references.tables[table.schema, table.name] = table
+    alias = target.qualifier if target.qualifier != table.name else None
+    plan: PlanNode = TableScan(target.old, table, tuple(range(len(target.old))), alias)
+    sources = [Source(target.qualifier, target.old, table.schema)]
+    columns = target.old
+    if source is not None:
+        added = bind_from(target.environment, source, FromScope(tuple(sources), columns, None))
+        plan = Join(plan.columns + added.plan.columns, JoinKind.CROSS, plan, added.plan, lateral=False)
+        sources += added.sources
+        columns += added.columns
+    scope = FromScope(tuple(sources), columns, None)
+    if where is not None:
+        condition = ExpressionBinder(target.environment, scope).bind(where)
+        plan = Filter(plan.columns, plan, condition)
+    return plan, scope
+
+
+def bind_update(environment: Environment, node: nodes.Update) -> UpdatePlan:
+    """UPDATE … SET … [FROM …] [WHERE …]."""
+    target = open_target(environment, node, node.conflict_action)
+    plan, scope = _rows(target, node.source, node.where)
+    values = bind_assignments(
+        target,
+        node.assignments,
+        ExpressionBinder(target.environment, scope),
+        image_of(target.old),
+        "",
+        "UPDATE",
+    )
+    assigned_columns: list[Column] = []
+    row: list[BoundExpression | None] = []
+    conversions: list[bool] = []
+    for position, (column, old) in enumerate(zip(target.table.columns, target.old, strict=True)):
+        value = values.get(position)
+        if column.generated is not None:
+            row.append(None)
+            conversions.append(False)
+        elif value is None:
+            row.append(reference(old))
+            conversions.append(False)
+        else:
+            made = target.environment.column(column.name, value.type, value.nullable, value.collation)
+            assigned_columns.append(made)
+            row.append(reference(made))
+            conversions.append(converts(value, column))
+    positions = sorted(values)
+    source = Project(
+        (*target.old, *assigned_columns),
+        plan,
+        (*map(reference, target.old), *[values[position] for position in positions]),
+    )
+    return UpdatePlan(
+        target.table,
+        target.common_tables,
+        source,
+        target.new,
+        target.old,
+        generated_plans(target),
+        not_null_plans(target, row),
+        check_plans(target, Operation.UPDATE),
+        returning_plan(target, node.returning, Operation.UPDATE),
+        target.conflict,
+        tuple(row),
+        tuple(conversions),
+        tuple(positions),
+        matches_once=node.source is None,
+    )
+
+
+def bind_delete(environment: Environment, node: nodes.Delete) -> DeletePlan:
+    """DELETE FROM … [USING …] [WHERE …]."""
+    target = open_target(environment, node, None)
+    plan, _ = _rows(target, node.source, node.where)
+    return DeletePlan(
+        target.table,
+        target.common_tables,
+        project_columns(plan, target.old),
+        target.new,
+        target.old,
+        (),
+        (),
+        check_plans(target, Operation.DELETE),
+        returning_plan(target, node.returning, Operation.DELETE),
+        None,
+        matches_once=node.source is None,
+    )
