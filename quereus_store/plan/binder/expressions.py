@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.plan.binder.comparisons import (
@@ -25,7 +25,7 @@ from quereus_store.plan.binder.comparisons import (
     simple_case,
 )
 from quereus_store.plan.binder.context import Environment
-from quereus_store.plan.binder.scopes import Scope, resolve
+from quereus_store.plan.binder.scopes import KeyedScope, Scope, resolve
 from quereus_store.plan.expressions import (
     Arithmetic,
     BoundExpression,
@@ -89,16 +89,6 @@ def binds(
     return declare
 
 
-@runtime_checkable
-class _KeyedScope(Protocol):
-    """A level whose expression keys are recognised in what is bound inside it."""
-
-    @property
-    def has_expression_keys(self) -> bool: ...
-
-    def match(self, node: nodes.Expression, scope: Scope | None) -> BoundExpression | None: ...
-
-
 class ExpressionBinder:
     """Binds the expressions of one clause.
 
@@ -145,11 +135,11 @@ class ExpressionBinder:
         return ExpressionBinder(self.environment, scope)
 
 
-def _keyed_scopes(scope: Scope | None) -> tuple[_KeyedScope, ...]:
+def _keyed_scopes(scope: Scope | None) -> tuple[KeyedScope, ...]:
     """The grouped levels in sight whose keys include expressions, innermost first."""
-    found: list[_KeyedScope] = []
+    found: list[KeyedScope] = []
     while scope is not None:
-        if isinstance(scope, _KeyedScope) and scope.has_expression_keys:
+        if isinstance(scope, KeyedScope) and scope.has_expression_keys:
             found.append(scope)
         scope = scope.parent
     return tuple(found)

@@ -253,7 +253,8 @@ def _flags(environment: Environment, node: nodes.Join, kind: JoinKind) -> _Flags
                 raise sql_error(
                     StatusCode.ERROR,
                     f"'exists {preserved.value} as' references the preserved side of a"
-                    f" {kind.value.upper()} join; only the non-preserved side ({extended.value}) has a meaningful match flag",
+                    f" {kind.value.upper()} join;"
+                    f" only the non-preserved side ({extended.value}) has a meaningful match flag",
                     position,
                 )
             side = extended

@@ -17,7 +17,14 @@ from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.plan.binder.calls import collation_name
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
-from quereus_store.plan.binder.scopes import FromScope, Scope, ambiguous_column, column_text, reference
+from quereus_store.plan.binder.scopes import (
+    FromScope,
+    KeyedScope,
+    Scope,
+    ambiguous_column,
+    column_text,
+    reference,
+)
 from quereus_store.plan.binder.select_list import Item
 from quereus_store.plan.binder.syntax import ordinal_of, same_expression
 from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef
@@ -186,7 +193,7 @@ class Grouping:
 _SET_ELEMENTS = (nodes.GroupingSet, nodes.Rollup, nodes.Cube, nodes.GroupingSets)
 
 
-class GroupedScope:
+class GroupedScope(KeyedScope):
     """The names of FROM after grouping: keys, and errors for the rest."""
 
     __slots__ = ("grouping", "parent", "refusal")

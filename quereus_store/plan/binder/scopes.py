@@ -38,6 +38,21 @@ class Scope(Protocol):
         ...
 
 
+class KeyedScope:
+    """A level whose keys include expressions, recognised in whatever is bound inside it."""
+
+    __slots__ = ()
+
+    @property
+    def has_expression_keys(self) -> bool:
+        """Whether :meth:`match` can find anything."""
+        raise NotImplementedError
+
+    def match(self, node: nodes.Expression, scope: Scope | None) -> BoundExpression | None:
+        """The key that a node is written like, seen from ``scope``."""
+        raise NotImplementedError
+
+
 def column_text(name: nodes.ColumnReference) -> str:
     """A column reference as messages print it."""
     return ".".join(part for part in (name.schema, name.table, name.column) if part is not None)
