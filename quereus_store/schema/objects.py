@@ -182,7 +182,7 @@ class IndexPart:
     nullable: bool = True
     descending: bool = False
     collation: str = "BINARY"
-    collation_explicit: bool = False
+    collation_explicit: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
