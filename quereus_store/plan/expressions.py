@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import SourcePosition
@@ -307,8 +308,31 @@ class Quantified(BoundExpression):
 
 def children(expression: BoundExpression) -> Iterator[BoundExpression]:
     """The direct operands of an expression (not what is inside subquery plans)."""
-    for member in fields(expression):
-        yield from _expressions_in(getattr(expression, member.name))
+    for name in operand_fields(type(expression)):
+        yield from _expressions_in(getattr(expression, name))
+
+
+_NEVER_OPERANDS = frozenset(
+    (
+        "type",
+        "nullable",
+        "collation",
+        "position",
+        "function",
+        "using",
+        "operator",
+        "value",
+        "name",
+        "id",
+        "plan",
+    )
+)
+
+
+@cache
+def operand_fields(expression_type: type[BoundExpression]) -> tuple[str, ...]:
+    """The fields of an expression class that may hold operands."""
+    return tuple([member.name for member in fields(expression_type) if member.name not in _NEVER_OPERANDS])
 
 
 def _expressions_in(value: Any) -> Iterator[BoundExpression]:
@@ -338,11 +362,11 @@ def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
 def map_children(expression: BoundExpression, function: Any) -> BoundExpression:
     """The expression with ``function`` applied to each direct operand; itself if nothing changed."""
     changes = {}
-    for member in fields(expression):
-        value = getattr(expression, member.name)
+    for name in operand_fields(type(expression)):
+        value = getattr(expression, name)
         changed = _map_value(value, function)
         if changed is not value:
-            changes[member.name] = changed
+            changes[name] = changed
     return replace(expression, **changes) if changes else expression
 
 
