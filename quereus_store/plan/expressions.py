@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import SourcePosition
@@ -308,7 +307,7 @@ class Quantified(BoundExpression):
 
 def children(expression: BoundExpression) -> Iterator[BoundExpression]:
     """The direct operands of an expression (not what is inside subquery plans)."""
-    for name in operand_fields(type(expression)):
+    for name in _OPERAND_FIELDS[type(expression)]:
         yield from _expressions_in(getattr(expression, name))
 
 
@@ -329,10 +328,16 @@ _NEVER_OPERANDS = frozenset(
 )
 
 
-@cache
-def operand_fields(expression_type: type[BoundExpression]) -> tuple[str, ...]:
-    """The fields of an expression class that may hold operands."""
-    return tuple([member.name for member in fields(expression_type) if member.name not in _NEVER_OPERANDS])
+class _OperandFields(dict[type, tuple[str, ...]]):
+    """The fields of an expression class that may hold operands, looked up once a class."""
+
+    def __missing__(self, expression_type: type) -> tuple[str, ...]:
+        names = tuple([each.name for each in fields(expression_type) if each.name not in _NEVER_OPERANDS])
+        self[expression_type] = names
+        return names
+
+
+_OPERAND_FIELDS = _OperandFields()
 
 
 def _expressions_in(value: Any) -> Iterator[BoundExpression]:
@@ -362,7 +367,7 @@ def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
 def map_children(expression: BoundExpression, function: Any) -> BoundExpression:
     """The expression with ``function`` applied to each direct operand; itself if nothing changed."""
     changes = {}
-    for name in operand_fields(type(expression)):
+    for name in _OPERAND_FIELDS[type(expression)]:
         value = getattr(expression, name)
         changed = _map_value(value, function)
         if changed is not value:
