@@ -3,7 +3,8 @@
 An entry is a checksum (CRC-32, four bytes) and a msgpack map.  Its ``ddl`` is the object's
 canonical text, for a table the whole bundle (the table, its indexes, tags of implicit
 indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of the rows,
-and of each index by name in lower case, hidden ones included.
+and of each index by name in lower case, hidden ones included.  ``computed`` describes, per index,
+the parts that are expressions.
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
 others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
@@ -11,17 +12,21 @@ others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
+from typing import TypeAlias
 from zlib import crc32
 
 import msgpack
 
-from quereus_store.catalog.layout import unpaired_surrogate
+from quereus_store.codec.text import unencodable_text
 from quereus_store.errors import StatusCode, sql_error
 
 _CHECKSUM = Struct(">I")
+
+ComputedPart: TypeAlias = tuple[str, bool, str]
+"""Type name, nullability and collation of an index part that is an expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +36,22 @@ class Entry:
     ddl: str
     rows: int = 0
     indexes: Mapping[str, int] = field(default_factory=dict)
+    computed: Mapping[str, Sequence[ComputedPart]] = field(default_factory=dict)
 
 
 def pack_entry(entry: Entry) -> bytes:
     """An entry as bytes; equal entries give equal bytes. ERROR for text without a UTF-8 form."""
     try:
         body: bytes = msgpack.packb(
-            {"ddl": entry.ddl, "rows": entry.rows, "indexes": dict(sorted(entry.indexes.items()))}
+            {
+                "ddl": entry.ddl,
+                "rows": entry.rows,
+                "indexes": dict(sorted(entry.indexes.items())),
+                "computed": dict(sorted(entry.computed.items())),
+            }
         )
     except UnicodeEncodeError as error:
-        message = unpaired_surrogate("persisted schema text", error.object[error.start], error.start)
-        raise sql_error(StatusCode.ERROR, message) from None
+        raise unencodable_text("persisted schema text", error.object, error.start) from None
     return _CHECKSUM.pack(crc32(body)) + body
 
 

@@ -6,21 +6,22 @@ so a store is one contiguous range and erasing it is one range delete.  Ids are
 given out once and never again: a renamed table keeps its id (no row moves), and
 whatever was remembered about an id can never be taken for another table's.
 
-=========  ==============  =============================================  ==========================================
-id         store           rest of the key                                value
-=========  ==============  =============================================  ==========================================
-0          meta            ``format``                                     magic, format version, codec version
-0          meta            ``head``                                       commit number, schema version (2 × 8 bytes)
-0          meta            ``next``                                       next store id (8 bytes)
-0          meta            ``marker`` NUL name                            a marker of the engine (clean shutdown, ...)
-1          catalog         kind, schema, NUL, name                        entry: DDL text and storage ids (msgpack)
-2          statistics      prefix of a table's rows                       a record of ANALYZE
-3          table states    prefix of a table's rows                       change counter, row count (2 × 8 bytes)
-16 ...     rows            encoded primary key                            encoded row
-16 ...     unique index    encoded index columns                          key of the row (prefix included)
-16 ...     unique index    encoded index columns with a NULL + row key    key of the row
-16 ...     other index     encoded index columns + row key                key of the row
-=========  ==============  =============================================  ==========================================
+=======  =============  =======================================  ============================================
+id       store          rest of the key                          value
+=======  =============  =======================================  ============================================
+0        meta           ``format``                               magic, format version, codec version
+0        meta           ``head``                                 commit number, schema version (8 bytes each)
+0        meta           ``next``                                 next store id (8 bytes)
+0        meta           ``marker`` NUL name                      a marker of the engine (clean shutdown, ...)
+1        catalog        kind, schema, NUL, name                  checksum, DDL text and store ids
+2        statistics     prefix of a table's rows                 a record of ANALYZE
+3        table states   prefix of a table's rows                 change counter, row count (8 bytes each)
+16 ...   rows           primary key                              row
+16 ...   unique index   index columns, none of them NULL         key of the row, its prefix included
+16 ...   unique index   index columns, one of them NULL,         key of the row
+                        + key of the row
+16 ...   other index    index columns + key of the row           key of the row
+=======  =============  =======================================  ============================================
 
 Prefix of an id: below ``F0`` the id itself as one byte; else one byte ``F0`` + (n - 1)
 and the id in n big-endian bytes.  More bytes mean a larger first byte, so prefixes
@@ -36,11 +37,11 @@ Chapter: store-and-modules, sections 1, 6 and 15.
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from struct import Struct
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.codec.bits import escape, unescape
+from quereus_store.codec.text import unencodable_text
 from quereus_store.schema.objects import fold
 
 META, CATALOG, STATISTICS, STATES = range(4)
@@ -95,8 +96,6 @@ _STATES_PREFIX = store_prefix(STATES)
 _STATISTICS_PREFIX = store_prefix(STATISTICS)
 _CATALOG_PREFIX = store_prefix(CATALOG)
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 
 def state_key(store: int) -> bytes:
     """Where the change counter and row count of a table are."""
@@ -124,24 +123,12 @@ def parse_entry_key(key: bytes) -> tuple[EntryKind, str, str]:
     schema, separator, name = key[start + 1 :].partition(b"\0")
     if not separator:
         raise ValueError("no name in the key")
-    return EntryKind(key[start : start + 1]), _name_text(schema), _name_text(name)
+    return EntryKind(key[start : start + 1]), unescape(schema).decode(), unescape(name).decode()
 
 
 def _name_bytes(name: str) -> bytes:
-    bad = _SURROGATE.search(name)
-    if bad:
-        raise sql_error(StatusCode.ERROR, unpaired_surrogate(f'the identifier "{name}"', bad[0], bad.start()))
-    return fold(name).encode().replace(b"\1", b"\1\2").replace(b"\0", b"\1\1")
-
-
-def _name_text(escaped: bytes) -> str:
-    return escaped.replace(b"\1\1", b"\0").replace(b"\1\2", b"\1").decode()
-
-
-def unpaired_surrogate(what: str, character: str, offset: int) -> str:
-    """The message for text without a UTF-8 form (store-and-modules, section 3)."""
-    return (
-        f"cannot store {what} containing an unpaired surrogate (U+{ord(character):X} at offset {offset}): "
-        "persistent storage keys text by its UTF-8 bytes, and no UTF-8 sequence encodes a lone surrogate — "
-        "every one of them would collide on U+FFFD, merging distinct rows. In-memory tables accept the value."
-    )
+    folded = fold(name)
+    try:
+        return escape(folded.encode())
+    except UnicodeEncodeError as failure:
+        raise unencodable_text(f'the identifier "{name}"', folded, failure.start) from None

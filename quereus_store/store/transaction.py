@@ -14,10 +14,15 @@ Chapter: store-and-modules, sections 5, 9 and 15.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
 from quereus_store.backends.contract import ReadTransaction, Savepoint, WriteTransaction
 from quereus_store.catalog.layout import HEAD, HEAD_KEY, STATE, state_key
 from quereus_store.catalog.meta import Head, read_head
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.modules.contract import Batch
 from quereus_store.store.scans import OpenScans
 
 NO_STATE = (0, 0)
@@ -29,7 +34,7 @@ _Mark = tuple[int, Savepoint, dict[int, int], int]
 def table_state(kv: ReadTransaction, store: int) -> tuple[int, int]:
     """Change counter and row count of a table as last committed (zeros for a new one)."""
     value = kv.get(state_key(store))
-    return STATE.unpack(value) if value else NO_STATE  # type: ignore[return-value]
+    return STATE.unpack(value) if value else NO_STATE
 
 
 class StoreReader:
@@ -45,6 +50,10 @@ class StoreReader:
     def changed(self, store: int) -> bool:
         """Whether this transaction has changed the table."""
         return False
+
+    def watch(self, store: int, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """A snapshot never changes, so nothing has to be done for a scan of it."""
+        return batches
 
     def row_count(self, store: int) -> int:
         """Exact number of rows of a table."""
@@ -109,6 +118,10 @@ class StoreWriter:
     def changed(self, store: int) -> bool:
         """Whether this transaction has changed the table."""
         return store in self._counts
+
+    def watch(self, store: int, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Let a scan of a table give the rows as they are now, whatever is written meanwhile."""
+        return self.scans.add(store, batches)
 
     def row_count(self, store: int) -> int:
         """Exact number of rows of a table, this transaction's changes included."""
@@ -195,3 +208,18 @@ class StoreWriter:
 
 
 Transaction = StoreReader | StoreWriter
+
+
+@contextmanager
+def all_or_nothing(transaction: StoreWriter | WriteTransaction) -> Iterator[None]:
+    """Take back what the block wrote if it raises."""
+    token: Any = transaction.savepoint()
+    try:
+        yield
+    except BaseException:
+        # A backend that cannot go on has ended the transaction; its own error is the one to show.
+        with suppress(Error):
+            transaction.rollback_to(token)
+            transaction.release(token)
+        raise
+    transaction.release(token)

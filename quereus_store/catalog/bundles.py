@@ -1,0 +1,161 @@
+"""Schema objects as catalog entries and back.
+
+An object is kept as the canonical DDL that makes it anew: a table as its *bundle* of statements,
+joined by newlines and split again by parsing them (a literal may hold a newline).  What text
+cannot tell is kept beside it: the store ids of rows and indexes, and type, nullability and
+collation of index parts that are expressions, which only the binder could find out again.
+
+Chapter: store-and-modules, section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from quereus_store.catalog.entries import ComputedPart, Entry
+from quereus_store.catalog.layout import EntryKind
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.modules.contract import EngineServices
+from quereus_store.schema.builder import (
+    PartTyper,
+    Surroundings,
+    build_assertion,
+    build_index,
+    build_table,
+    build_view,
+)
+from quereus_store.schema.clauses import tags_of
+from quereus_store.schema.constraints import add_index
+from quereus_store.schema.ddl import assertion_ddl, table_bundle, view_ddl
+from quereus_store.schema.objects import AssertionSchema, IndexSchema, TableSchema, ViewSchema, fold
+from quereus_store.sql import nodes, parse_script
+from quereus_store.types.collations import CollationRegistry
+from quereus_store.types.logical import LogicalType, TypeRegistry
+
+SchemaObject: TypeAlias = TableSchema | ViewSchema | AssertionSchema
+
+
+@runtime_checkable
+class _Registries(Protocol):
+    """What an engine has besides what every module is lent."""
+
+    collations: CollationRegistry
+    types: TypeRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogServices:
+    """What reading definitions takes: the collations and types that they may name."""
+
+    collations: CollationRegistry
+    types: TypeRegistry
+
+    @classmethod
+    def of(cls, services: EngineServices) -> CatalogServices:
+        """The engine's registries; the built-in ones where it has none."""
+        if isinstance(services, _Registries):
+            return cls(services.collations, services.types)
+        return cls(CollationRegistry(), TypeRegistry())
+
+
+# --- to entries -----------------------------------------------------------------------------------------
+
+
+def describe(found: SchemaObject, stored: bool = True) -> Entry:
+    """The entry of an object; ``stored`` tells of a table whether its rows are in this key space."""
+    if isinstance(found, ViewSchema):
+        return Entry(view_ddl(found))
+    if isinstance(found, AssertionSchema):
+        return Entry(assertion_ddl(found))
+    return Entry(
+        ";\n".join(table_bundle(found)),
+        found.storage_id if stored else 0,
+        {fold(index.name): index.storage_id for index in found.indexes} if stored else {},
+        {fold(index.name): parts for index in found.indexes if (parts := _computed_parts(index))},
+    )
+
+
+def _computed_parts(index: IndexSchema) -> tuple[ComputedPart, ...]:
+    return tuple(
+        (part.type.name, part.nullable, part.collation) for part in index.parts if part.column is None
+    )
+
+
+# --- from entries ---------------------------------------------------------------------------------------
+
+
+def rebuild(kind: EntryKind, entry: Entry, schema_name: str, services: CatalogServices) -> SchemaObject:
+    """The object that an entry describes.
+
+    Raises whatever building it raises (an unknown collation, ...), CORRUPT for text that is no such object.
+    """
+    try:
+        statements = parse_script(entry.ddl)
+    except Error as error:
+        raise sql_error(StatusCode.CORRUPT, f"a definition in the catalog cannot be read: {error}") from error
+    match kind, statements:
+        case EntryKind.TABLE, [nodes.CreateTable() as table, *others]:
+            return _table(table, others, entry, schema_name, services)
+        case EntryKind.VIEW, [nodes.CreateView() as view]:
+            return build_view(view, view.name.schema or schema_name)
+        case EntryKind.ASSERTION, [nodes.CreateAssertion() as assertion]:
+            return build_assertion(assertion, assertion.name.schema or schema_name)
+    raise sql_error(StatusCode.CORRUPT, f"a definition in the catalog is not that of a {kind.name.lower()}")
+
+
+def _table(
+    node: nodes.CreateTable,
+    others: Sequence[nodes.Statement],
+    entry: Entry,
+    schema_name: str,
+    services: CatalogServices,
+) -> TableSchema:
+    surroundings = Surroundings(services.collations, services.types)
+    table = build_table(node, schema_name=node.name.schema or schema_name, surroundings=surroundings)
+    for statement in others:
+        if isinstance(statement, nodes.CreateIndex):
+            computed = entry.computed.get(fold(statement.name.name), ())
+            typer = _typer(computed, services.types)
+            index = build_index(statement, table, services.collations, typer)
+            table = add_index(table, index).table
+        elif isinstance(statement, nodes.AlterObjectTags):
+            table = _with_index_tags(table, statement)
+        else:
+            raise sql_error(StatusCode.CORRUPT, f"the bundle of table {table.qualified_name} is damaged")
+    return _with_store_ids(table, entry.rows, entry.indexes) if entry.rows else table
+
+
+def _typer(computed: Sequence[ComputedPart], types: TypeRegistry) -> PartTyper:
+    """Answers for the expressions of one index, in their order, from what was kept of them."""
+    kept = iter(computed)
+
+    def type_part(table: TableSchema, expression: nodes.Expression) -> tuple[LogicalType, bool, str]:
+        part = next(kept, None)
+        if part is None:
+            raise sql_error(StatusCode.CORRUPT, f"the bundle of table {table.qualified_name} is damaged")
+        name, nullable, collation = part
+        return types.resolve(name), nullable, collation
+
+    return type_part
+
+
+def _with_index_tags(table: TableSchema, statement: nodes.AlterObjectTags) -> TableSchema:
+    indexes = tuple(
+        replace(index, tags=tags_of(statement.change.tags))
+        if fold(index.name) == fold(statement.name.name)
+        else index
+        for index in table.indexes
+    )
+    return replace(table, indexes=indexes)
+
+
+def _with_store_ids(table: TableSchema, rows: int, indexes: Mapping[str, int]) -> TableSchema:
+    try:
+        with_ids = tuple(replace(index, storage_id=indexes[fold(index.name)]) for index in table.indexes)
+    except KeyError as missing:
+        raise sql_error(
+            StatusCode.CORRUPT, f"the catalog does not say where index {missing} of {table.qualified_name} is"
+        ) from None
+    return replace(table, storage_id=rows, indexes=with_ids)

@@ -1,0 +1,145 @@
+"""Loading and saving catalogs.
+
+**Saving** takes two immutable catalogs and writes what differs.  Untouched objects are the very
+same objects in both, so comparing identities finds the changes; an entry whose bytes
+would be the same is not written.
+
+**Loading** reads all entries and builds what each says: tables, then views, then
+assertions.  An entry that fails is reported (its text, or its name where not even that can be
+read) and the others live.  Entries are remembered by their bytes, so after a schema change by another
+process only what it changed is parsed again, and everything else stays the same object.
+
+What belongs here: tables that the store keeps, and maintained tables that another module keeps
+(their rows are computed again).  Tables of other modules live as long as the process, and
+so does everything in schema ``temp``.
+
+Chapter: store-and-modules, sections 6 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, TypeAlias
+
+from quereus_store.backends.contract import ReadTransaction, WriteTransaction
+from quereus_store.catalog.bundles import CatalogServices, SchemaObject, describe, rebuild
+from quereus_store.catalog.entries import Entry, pack_entry, unpack_entry
+from quereus_store.catalog.layout import CATALOG_RANGE, EntryKind, entry_key, parse_entry_key
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.modules.contract import CatalogProblem, EngineServices, LoadedCatalog
+from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
+
+TEMPORARY = "temp"
+
+_Key: TypeAlias = tuple[EntryKind, str, str]
+
+_LOAD_ORDER = (EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSERTION)
+
+
+class StoredCatalog:
+    """The entries of one database, to and from catalogs; ``module`` is the store module's name."""
+
+    def __init__(self, module: str, services: EngineServices) -> None:
+        self._module = fold(module)
+        self._services = CatalogServices.of(services)
+        self._known: dict[bytes, tuple[bytes, SchemaObject]] = {}
+
+    # --- saving ----------------------------------------------------------------------------------------
+
+    def save(self, transaction: WriteTransaction, before: Catalog, after: Catalog) -> bool:
+        """Write what differs; whether anything did. ERROR for names or text that cannot be stored."""
+        old, new = self._kept(before), self._kept(after)
+        changed = False
+        for key in old.keys() - new.keys():
+            transaction.delete(entry_key(*key))
+            changed = True
+        for key, found in new.items():
+            if old.get(key) is not found:
+                changed |= self._write(transaction, entry_key(*key), found)
+        return changed
+
+    def _write(self, transaction: WriteTransaction, key: bytes, found: SchemaObject) -> bool:
+        stored = isinstance(found, TableSchema) and fold(found.module) == self._module
+        value = pack_entry(describe(found, stored))
+        if transaction.get(key) == value:
+            return False
+        transaction.put(key, value)
+        self._known[key] = (value, found)
+        return True
+
+    def _kept(self, catalog: Catalog) -> dict[_Key, SchemaObject]:
+        """The objects that have an entry."""
+        return {
+            (kind, schema_name, name): found
+            for schema_name, schema in catalog.schemas.items()
+            if schema_name != TEMPORARY
+            for kind, objects in _objects(schema)
+            for name, found in objects.items()
+            if not isinstance(found, TableSchema) or self._keeps(found)
+        }
+
+    def _keeps(self, table: TableSchema) -> bool:
+        return fold(table.module) == self._module or table.derivation is not None
+
+    # --- loading ---------------------------------------------------------------------------------------
+
+    def load(self, transaction: ReadTransaction, version: int) -> LoadedCatalog:
+        """The catalog that the entries describe, and the entries that failed."""
+        problems: list[CatalogProblem] = []
+        found: dict[EntryKind, list[tuple[bytes, str, Entry, bytes]]] = {kind: [] for kind in EntryKind}
+        for key, value in _entries(transaction):
+            try:
+                kind, schema_name, name = parse_entry_key(key)
+                readable = f"{schema_name}.{name}"
+                found[kind].append((key, schema_name, unpack_entry(value, readable), value))
+            except (Error, ValueError) as error:
+                problems.append(_problem(key, error))
+        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {"main": _no_objects()}
+        known: dict[bytes, tuple[bytes, SchemaObject]] = {}
+        for kind in _LOAD_ORDER:
+            for key, schema_name, entry, value in found[kind]:
+                remembered = self._known.get(key)
+                try:
+                    if remembered is None or remembered[0] != value:
+                        remembered = (value, rebuild(kind, entry, schema_name, self._services))
+                except Error as error:
+                    problems.append(CatalogProblem(entry.ddl, error))
+                    continue
+                known[key] = remembered
+                named = objects.setdefault(schema_name, _no_objects())[kind]
+                named[fold(remembered[1].name)] = remembered[1]
+        self._known = known
+        schemas = {name: _schema(name, kinds) for name, kinds in objects.items()}
+        return LoadedCatalog(Catalog(schemas, version), tuple(problems))
+
+
+def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]]]:
+    return [
+        (EntryKind.TABLE, schema.tables),
+        (EntryKind.VIEW, schema.views),
+        (EntryKind.ASSERTION, schema.assertions),
+    ]
+
+
+def _entries(transaction: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
+    for batch in transaction.scan(*CATALOG_RANGE):
+        yield from batch
+
+
+def _problem(key: bytes, error: Exception) -> CatalogProblem:
+    if isinstance(error, Error):
+        _, schema_name, name = parse_entry_key(key)
+        return CatalogProblem(f"{schema_name}.{name}", error)
+    message = f"a catalog entry is corrupt: its key {key.hex(' ')} names no object"
+    return CatalogProblem(key.hex(" "), sql_error(StatusCode.CORRUPT, message))
+
+
+def _no_objects() -> dict[EntryKind, dict[str, Any]]:
+    return {kind: {} for kind in EntryKind}
+
+
+def _schema(folded: str, objects: dict[EntryKind, dict[str, Any]]) -> Schema:
+    every = chain.from_iterable(named.values() for named in objects.values())
+    name = next((found.schema for found in every), folded)
+    return Schema(name, objects[EntryKind.TABLE], objects[EntryKind.VIEW], objects[EntryKind.ASSERTION])

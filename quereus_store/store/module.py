@@ -1,0 +1,292 @@
+"""The store module: the tables of a database on one key-value backend.
+
+It is a module like any third party's: the engine speaks to it through the contract only.
+Everything it keeps lives in the backend's key space (``catalog/layout.py`` has the map), and a
+commit is one atomic commit of the backend: rows, indexes, counts and catalog together.  So all
+of it is transactional, schema changes included.
+
+A write transaction that was preceded by reads of the same transaction is refused (BUSY)
+when another one committed in between: it would decide on rows that are no longer there.
+
+Chapter: store-and-modules, sections 5 to 9, 13 and 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from quereus_store.backends.contract import Backend, WriteTransaction
+from quereus_store.catalog.layout import statistics_key
+from quereus_store.catalog.meta import allocate_store, read_head, read_marker, write_marker
+from quereus_store.catalog.statistics import read_statistics, write_statistics
+from quereus_store.catalog.storage import StoredCatalog
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.modules.access import plan_access
+from quereus_store.modules.contract import (
+    AccessPlan,
+    AccessRequest,
+    Batch,
+    DdlTransactionality,
+    EngineServices,
+    LoadedCatalog,
+    UniqueViolation,
+)
+from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema
+from quereus_store.store.building import (
+    build_index,
+    check_unique,
+    move_rows,
+    rewrite_in_place,
+)
+from quereus_store.store.cache import DEFAULT_CACHE_SIZE, BatchCache
+from quereus_store.store.indexes import IndexStore
+from quereus_store.store.table import StoreTable
+from quereus_store.store.transaction import StoreReader, StoreWriter, Transaction, all_or_nothing
+
+_HANDLES = 1024
+"""How many table handles are kept before the cache of handles starts anew."""
+
+
+class StoreModule:
+    """Tables and catalog on a backend (contract: ``Module`` and ``PersistentCatalog``).
+
+    The backend must hold a database already (:func:`quereus_store.store.open.open_store`).
+    ``cache_size`` bounds the decoded batches that are kept, in bytes; 0 keeps none.
+    """
+
+    persistent = True
+    ddl_transactionality = DdlTransactionality.TRANSACTIONAL
+
+    def __init__(
+        self, backend: Backend, *, cache_size: int = DEFAULT_CACHE_SIZE, name: str = "store"
+    ) -> None:
+        self.name = name
+        self.backend = backend
+        self.cache = BatchCache(cache_size) if cache_size > 0 else None
+        self._services: EngineServices | None = None
+        self._catalog: StoredCatalog | None = None
+        self._handles: dict[int, StoreTable] = {}
+
+    def attach(self, services: EngineServices) -> None:
+        """Take what the engine lends; once per module."""
+        self._services = services
+        self._catalog = StoredCatalog(self.name, services)
+
+    def close(self) -> None:
+        """Close the backend and forget what was cached."""
+        self.backend.close()
+        self._handles.clear()
+        if self.cache is not None:
+            self.cache.clear()
+
+    # --- transactions ----------------------------------------------------------------------------------
+
+    def begin_read(self) -> StoreReader:
+        """Pin the last committed state."""
+        return StoreReader(self.backend.read())
+
+    def begin_write(
+        self, timeout: float, snapshot: Transaction | None = None, durable: bool = True
+    ) -> StoreWriter:
+        """Become the writer; BUSY when another one is, or when ``snapshot`` is no longer the last state."""
+        seen = None if snapshot is None else read_head(snapshot.kv)
+        kv = self.backend.write(timeout)
+        try:
+            writer = StoreWriter(kv, durable)
+            if seen is not None and seen != writer.head:
+                raise sql_error(
+                    StatusCode.BUSY,
+                    "database is locked: another connection has committed since this one read",
+                )
+        except BaseException:
+            kv.abort()
+            raise
+        return writer
+
+    # --- tables ----------------------------------------------------------------------------------------
+
+    def table(self, schema: TableSchema) -> StoreTable:
+        """The handle for a table; the same one for the same schema object."""
+        handle = self._handles.get(id(schema))
+        if handle is None or handle.schema is not schema:
+            if len(self._handles) >= _HANDLES:
+                self._handles.clear()
+            handle = self._handles[id(schema)] = StoreTable(schema, self._engine(), self.cache)
+        return handle
+
+    def _engine(self) -> EngineServices:
+        if self._services is None:
+            raise sql_error(StatusCode.MISUSE, f"module '{self.name}' is not attached to a database")
+        return self._services
+
+    def plan_access(self, schema: TableSchema, request: AccessRequest) -> AccessPlan:
+        """The cheapest way, by the usual planner and the number of committed rows."""
+        rows = request.estimated_rows
+        if rows is None:
+            transaction = self.begin_read()
+            try:
+                rows = transaction.row_count(schema.storage_id)
+            finally:
+                transaction.rollback()
+        return plan_access(schema, request, rows, sorts=self._sorts)
+
+    def _sorts(self, collation: str) -> bool:
+        return self._engine().collation(collation).order_preserving
+
+    # --- schema changes --------------------------------------------------------------------------------
+
+    def create_table(self, transaction: StoreWriter, schema: TableSchema) -> TableSchema:
+        """Make an empty table and its indexes."""
+        indexes = tuple(replace(index, storage_id=0) for index in schema.indexes)
+        schema = _with_ids(transaction.kv, replace(schema, storage_id=0, indexes=indexes))
+        self.table(schema)  # refuses keys that cannot be encoded before anything is written
+        transaction.add_rows(schema.storage_id, 0)
+        return schema
+
+    def drop_table(self, transaction: StoreWriter, schema: TableSchema) -> None:
+        """Erase a table's rows, indexes, statistics and counts."""
+        table = self.table(schema)
+        transaction.forget_table(schema.storage_id)
+        transaction.kv.delete_range(table.rows.prefix, table.rows.end)
+        transaction.kv.delete(statistics_key(schema.storage_id))
+        for index in table.indexes:
+            transaction.kv.delete_range(index.prefix, index.end)
+
+    def create_index(self, transaction: StoreWriter, schema: TableSchema, index: IndexSchema) -> IndexSchema:
+        """Build an index from the table's rows; raises UniqueViolation, and then nothing is left of it."""
+        index = replace(index, storage_id=allocate_store(transaction.kv))
+        store = IndexStore(schema, index, self._engine(), None)
+        transaction.touch()
+        try:
+            build_index(transaction.kv, self.table(schema).rows, store)
+        except UniqueViolation:
+            transaction.kv.delete_range(store.prefix, store.end)
+            raise
+        return index
+
+    def drop_index(self, transaction: StoreWriter, schema: TableSchema, index: IndexSchema) -> None:
+        """Erase an index."""
+        store = self.table(schema).index(index.name)
+        transaction.touch()
+        transaction.kv.delete_range(store.prefix, store.end)
+
+    def rewrite_table(
+        self,
+        transaction: StoreWriter,
+        old: TableSchema,
+        new: TableSchema,
+        transform: Callable[[Batch], Batch] | None,
+    ) -> TableSchema:
+        """Carry a table over to another schema; raises UniqueViolation, and then nothing has changed."""
+        with all_or_nothing(transaction):
+            return self._rewrite(transaction, self.table(old), new, transform)
+
+    def _rewrite(
+        self,
+        transaction: StoreWriter,
+        old: StoreTable,
+        new: TableSchema,
+        transform: Callable[[Batch], Batch] | None,
+    ) -> TableSchema:
+        kv = transaction.kv
+        new = _with_ids(kv, replace(new, storage_id=old.schema.storage_id))
+        table = self.table(new)
+        transaction.add_rows(table.rows.store, 0)
+        before = {index.store: index for index in old.indexes}
+        pairs = [(before[index.store], index) for index in table.indexes if index.store in before]
+        start = None
+        if transform is None and old.rows.keys_like(table.rows):
+            kept = [(was, index) for was, index in pairs if was.shape == index.shape]
+        else:
+            kept, start = rewrite_in_place(kv, old.rows, table.rows, transform, pairs)
+        if start is not None:
+            new = replace(new, storage_id=allocate_store(kv))
+            table = self.table(new)
+            move_rows(kv, old.rows, table.rows, transform, start)
+            _move_records(transaction, old.rows.store, table.rows.store)
+        self._rewrite_indexes(kv, old, table, kept)
+        return new
+
+    @staticmethod
+    def _rewrite_indexes(
+        kv: WriteTransaction,
+        old: StoreTable,
+        new: StoreTable,
+        kept: list[tuple[IndexStore, IndexStore]],
+    ) -> None:
+        """Erase and build the indexes of a rewritten table, except for those that are right as they are."""
+        right = {index.store for _, index in kept}
+        for index in old.indexes:
+            if index.store not in right:
+                kv.delete_range(index.prefix, index.end)
+        for index in new.indexes:
+            if index.store not in right:
+                build_index(kv, new.rows, index)
+        for was, index in kept:
+            if index.constraint is not None and was.constraint is None:
+                check_unique(kv, new.rows, index)
+
+    # --- catalog ---------------------------------------------------------------------------------------
+
+    def catalog_version(self, transaction: Transaction) -> int:
+        """The number that every committed schema change raises."""
+        return transaction.schema_version()
+
+    def load_catalog(self, transaction: Transaction) -> LoadedCatalog:
+        """The catalog in the transaction's snapshot, and the entries that could not be brought back."""
+        return self._stored_catalog().load(transaction.kv, transaction.schema_version())
+
+    def save_catalog(self, transaction: StoreWriter, before: Catalog, after: Catalog) -> None:
+        """Write what differs between two catalogs."""
+        if self._stored_catalog().save(transaction.kv, before, after):
+            transaction.change_schema()
+
+    def _stored_catalog(self) -> StoredCatalog:
+        if self._catalog is None:
+            raise sql_error(StatusCode.MISUSE, f"module '{self.name}' is not attached to a database")
+        return self._catalog
+
+    # --- statistics and markers ------------------------------------------------------------------------
+
+    def load_statistics(self, transaction: Transaction, schema: TableSchema) -> dict[str, Any] | None:
+        """The record that ANALYZE left for a table, or None."""
+        return read_statistics(transaction.kv, schema)
+
+    def save_statistics(
+        self, transaction: StoreWriter, schema: TableSchema, record: dict[str, Any] | None
+    ) -> None:
+        """Keep a record of ANALYZE; None removes it.  Everybody reloads the schema afterwards."""
+        write_statistics(transaction.kv, schema, record)
+        transaction.change_schema()
+
+    def read_marker(self, transaction: Transaction, name: str) -> bytes | None:
+        """A marker of the engine, or None."""
+        return read_marker(transaction.kv, name)
+
+    def write_marker(self, transaction: StoreWriter, name: str, value: bytes | None) -> None:
+        """Leave a marker; None removes it."""
+        write_marker(transaction.kv, name, value)
+        transaction.touch()
+
+
+def _with_ids(kv: WriteTransaction, schema: TableSchema) -> TableSchema:
+    """The schema with a store id for its rows and each of its indexes; ids that are there stay."""
+    rows = schema.storage_id or allocate_store(kv)
+    indexes = tuple(
+        index if index.storage_id else replace(index, storage_id=allocate_store(kv))
+        for index in schema.indexes
+    )
+    return replace(schema, storage_id=rows, indexes=indexes)
+
+
+def _move_records(transaction: StoreWriter, old: int, new: int) -> None:
+    """Row count and statistics follow the rows to another store."""
+    kv = transaction.kv
+    transaction.add_rows(new, transaction.row_count(old))
+    transaction.forget_table(old)
+    statistics = kv.get(statistics_key(old))
+    if statistics is not None:
+        kv.put(statistics_key(new), statistics)
+        kv.delete(statistics_key(old))

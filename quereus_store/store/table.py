@@ -1,0 +1,224 @@
+"""The handle of a store table: reads by scan, key, range; writes in batches.
+
+A handle holds encoders and no rows; the same one serves every transaction.  Reads take their
+bytes from the transaction's backend snapshot:
+
+============  ===============================================================================
+``scan``      the cached batches when the snapshot has the state that was cached, else decoded
+              values of the whole range (left in the cache if they fit)
+``point``     one get, one decode
+``range``     of the primary key: decoded values of a key range; of an index: its values
+              are row keys, fetched in batches
+``ranges``    many prefixes at once; all rows in one fetch
+============  ===============================================================================
+
+Within a writing transaction an iterator of batches is watched over, so that it goes on
+giving the rows as they were when it began (``scans.py``).
+
+Chapter: store-and-modules, sections 8 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from quereus_store.backends.contract import ReadTransaction
+from quereus_store.codec import Bound, KeyEncoder, KeyRange, key_range
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.modules.contract import (
+    AccessPath,
+    Batch,
+    Comparison,
+    Conflict,
+    EngineServices,
+    Row,
+)
+from quereus_store.schema.objects import TableSchema, UniqueConstraint, fold
+from quereus_store.store import writes
+from quereus_store.store.cache import BatchCache
+from quereus_store.store.indexes import IndexStore
+from quereus_store.store.rows import RowStore
+from quereus_store.store.transaction import StoreWriter, Transaction, table_state
+
+_INCLUSIVE = frozenset((Comparison.GREATER_OR_EQUAL, Comparison.LESS_OR_EQUAL))
+
+
+class StoreTable:
+    """Access to the rows of one :class:`TableSchema` (the contract's ``Table``)."""
+
+    def __init__(self, schema: TableSchema, services: EngineServices, cache: BatchCache | None) -> None:
+        self.schema = schema
+        self.rows = RowStore(schema, services)
+        self._store = schema.storage_id
+        self._cache = cache
+        enforced: dict[str, UniqueConstraint] = {}
+        for constraint in schema.unique_constraints:
+            enforced.setdefault(fold(constraint.index), constraint)
+        self.indexes = [
+            IndexStore(schema, index, services, enforced.get(fold(index.name))) for index in schema.indexes
+        ]
+        self._by_name = {fold(index.index.name): index for index in self.indexes}
+        self._probe = self.rows.probe
+        self._decode = self.rows.decode
+
+    def index(self, name: str) -> IndexStore:
+        """The index of that name."""
+        return self._by_name[fold(name)]
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def scan(self, transaction: Transaction, reverse: bool = False) -> Iterator[Batch]:
+        """All rows in primary-key order."""
+        kv = transaction.kv
+        if self._cache is not None and not transaction.changed(self._store):
+            changes, count = table_state(kv, self._store)
+            cached = self._cache.get(self._store, changes)
+            if cached is not None:
+                return map(_reversed, reversed(cached)) if reverse else iter(cached)
+            if not reverse:
+                return transaction.watch(self._store, self._filling(kv, self._cache, changes, count))
+        return transaction.watch(self._store, self._rows_between(kv, self._whole(), reverse))
+
+    def _whole(self) -> KeyRange:
+        return self.rows.prefix, self.rows.end
+
+    def _rows_between(self, kv: ReadTransaction, keys: KeyRange, reverse: bool) -> Iterator[Batch]:
+        decode_many = self.rows.decode_many
+        for values in kv.scan_values(*keys, reverse=reverse):
+            yield decode_many(kv, values)
+
+    def _filling(self, kv: ReadTransaction, cache: BatchCache, changes: int, count: int) -> Iterator[Batch]:
+        """A scan that leaves its batches in the cache if they fit and it is read to the end."""
+        batches = self._rows_between(kv, self._whole(), False)
+        first = next(batches, None)
+        if first is None:
+            return
+        size = cache.reserve(self._store, first, count)
+        if size is None:
+            yield first
+            del first
+            yield from batches
+            return
+        gathered = []
+        for batch in chain((first,), batches):
+            gathered.append(batch)
+            yield batch
+        cache.put(self._store, changes, gathered, size)
+
+    def point(self, transaction: Transaction, key: tuple[Any, ...]) -> Row | None:
+        """The row of a primary key."""
+        kv = transaction.kv
+        value = kv.get(self._probe(key))
+        return None if value is None else self._decode(kv, value)
+
+    def points(self, transaction: Transaction, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
+        """The row, or None, of each primary key."""
+        return self._fetch(transaction.kv, list(map(self._probe, keys)))
+
+    def _fetch(self, kv: ReadTransaction, keys: Sequence[bytes]) -> list[Row | None]:
+        values = kv.get_many(keys)
+        if None not in values:
+            return self.rows.decode_many(kv, values)  # type: ignore[arg-type, return-value]
+        present = iter(self.rows.decode_many(kv, [value for value in values if value is not None]))
+        return [None if value is None else next(present) for value in values]
+
+    def range(
+        self,
+        transaction: Transaction,
+        path: AccessPath,
+        prefix: tuple[Any, ...],
+        lower: Any,
+        upper: Any,
+    ) -> Iterator[Batch]:
+        """The rows of a RANGE path in key order."""
+        kv = transaction.kv
+        if path.index is None:
+            keys = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+            return transaction.watch(self._store, self._rows_between(kv, keys, path.reverse))
+        index = self._by_name[fold(path.index)]
+        if index.unique and path.equal == len(index.keys.columns) and None not in prefix:
+            row_key = kv.get(index.keys.encode_leading(prefix))
+            return iter(()) if row_key is None else iter([self._entry_rows(kv, index, [row_key])])
+        keys = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+        return transaction.watch(self._store, self._indexed_between(kv, index, keys, path.reverse))
+
+    def _indexed_between(
+        self, kv: ReadTransaction, index: IndexStore, keys: KeyRange, reverse: bool
+    ) -> Iterator[Batch]:
+        for row_keys in kv.scan_values(*keys, reverse=reverse):
+            yield self._entry_rows(kv, index, row_keys)
+
+    def _entry_rows(self, kv: ReadTransaction, index: IndexStore, row_keys: Sequence[bytes]) -> Batch:
+        """The rows that index entries name; CORRUPT when there is no such row."""
+        values = kv.get_many(row_keys)
+        if None in values:
+            key = self.rows.describe(row_keys[values.index(None)])
+            raise sql_error(
+                StatusCode.CORRUPT,
+                f"index {index.index.name} of table {self.schema.qualified_name} is corrupt: "
+                f"it names a row with key {key}, which does not exist",
+            )
+        return self.rows.decode_many(kv, values)  # type: ignore[arg-type]
+
+    def ranges(
+        self, transaction: Transaction, path: AccessPath, prefixes: Sequence[tuple[Any, ...]]
+    ) -> list[list[Row]]:
+        """The rows of each prefix, in key order."""
+        kv = transaction.kv
+        if path.index is None:
+            found = [self._collect(kv, self.rows.keys, prefix, path) for prefix in prefixes]
+            rows = self.rows.decode_many(kv, list(chain.from_iterable(found)))
+        else:
+            index = self._by_name[fold(path.index)]
+            found = [self._collect(kv, index.keys, prefix, path) for prefix in prefixes]
+            rows = self._entry_rows(kv, index, list(chain.from_iterable(found)))
+        source = iter(rows)
+        return [list(islice(source, len(values))) for values in found]
+
+    @staticmethod
+    def _collect(
+        kv: ReadTransaction, encoder: KeyEncoder, prefix: tuple[Any, ...], path: AccessPath
+    ) -> list[bytes]:
+        keys = key_range(encoder, prefix[: path.equal])
+        return list(chain.from_iterable(kv.scan_values(*keys, reverse=path.reverse)))
+
+    def count(self, transaction: Transaction) -> int:
+        """The number of rows, from the table's state record."""
+        return transaction.row_count(self._store)
+
+    def conflicts(self, transaction: Transaction, row: Row, replacing: Row | None = None) -> list[Conflict]:
+        """The existing rows that ``row`` would collide with, primary key first."""
+        return writes.conflicts(transaction.kv, self.rows, self.indexes, row, replacing)
+
+    # --- writing ---------------------------------------------------------------------------------------
+
+    def insert(self, transaction: StoreWriter, rows: Sequence[Row]) -> None:
+        """Add rows; raises UniqueViolation at the first that is in the way, and then adds none."""
+        writes.insert(_writer(transaction), self.rows, self.indexes, rows)
+
+    def delete(self, transaction: StoreWriter, rows: Sequence[Row]) -> None:
+        """Remove these rows, given as stored."""
+        writes.delete(_writer(transaction), self.rows, self.indexes, rows)
+
+    def update(self, transaction: StoreWriter, old: Sequence[Row], new: Sequence[Row]) -> None:
+        """Replace each old row by its new one; raises UniqueViolation, and then replaces none."""
+        writes.update(_writer(transaction), self.rows, self.indexes, old, new)
+
+
+def _reversed(batch: Batch) -> Batch:
+    return batch[::-1]
+
+
+def _bounds(path: AccessPath, lower: Any, upper: Any) -> tuple[Bound | None, Bound | None]:
+    return (
+        None if path.lower is None else Bound(lower, path.lower in _INCLUSIVE),
+        None if path.upper is None else Bound(upper, path.upper in _INCLUSIVE),
+    )
+
+
+def _writer(transaction: StoreWriter) -> StoreWriter:
+    if not transaction.writable:
+        raise sql_error(StatusCode.MISUSE, "a read transaction cannot write")
+    return transaction
