@@ -1,0 +1,473 @@
+"""Transactions over LMDB.
+
+A reader is an LMDB read transaction and little else.  A writer adds three things:
+
+*Savepoints.*  While one is open each write first notes what it replaces (keys it inserts need no look), and a
+rollback writes the notes back, last first.  Without a savepoint nothing is noted.
+
+*Growing.*  LMDB has a fixed address range, the map; a transaction that fills it is lost to LMDB.  So where
+the room left in the map is less than ``JOURNAL_BELOW`` the writer keeps a journal of its calls (references,
+not copies); when the map is full it aborts, lets the backend enlarge the map, and plays the journal into a
+new LMDB transaction.  With more room there is no journal: it would outgrow the memory long before the map was
+full.
+
+*Failing cleanly.*  Any other error ends the transaction: it is aborted, and says so when it is used again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from operator import itemgetter, length_hint, lt
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import lmdb
+
+from quereus_store.backends.contract import Item, Savepoint
+from quereus_store.backends.lmdb_errors import translate
+from quereus_store.backends.lmdb_long_keys import DIRECT, MARKER, Bucket, bucket_key
+from quereus_store.backends.lmdb_scan import scan_entries, scan_entry_values, scan_expanded, spans_marker
+from quereus_store.backends.locking import closed
+from quereus_store.backends.memory import find_savepoint
+from quereus_store.errors import Error, StatusCode, sql_error
+
+if TYPE_CHECKING:
+    from quereus_store.backends.lmdb_backend import LmdbBackend
+
+JOURNAL_BELOW = 32 * 2**30
+"""Room in the map, in bytes, above which no journal is kept."""
+
+_FAILURES = (lmdb.Error, OSError)
+_READ_FAILURES = (lmdb.Error, OSError, AttributeError)
+_key_of: Callable[[Item], bytes] = itemgetter(0)
+
+
+class LmdbReadTransaction:
+    """A snapshot: LMDB's own."""
+
+    __slots__ = ("__weakref__", "_backend", "_has_long_keys", "txn", "version")
+
+    def __init__(self, backend: LmdbBackend) -> None:
+        self._backend = backend
+        self._has_long_keys: bool | None = None
+        self.txn: Any = None
+        self.version = 0
+
+    @property
+    def has_long_keys(self) -> bool:
+        """Whether there are keys that LMDB cannot hold as they are."""
+        if self._has_long_keys is None:
+            self._has_long_keys = self._backend.has_long_keys(self.txn)
+        return self._has_long_keys
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of ``key``, or None."""
+        try:
+            if len(key) > DIRECT:
+                return self._get_long(key)
+            value: bytes | None = self.txn.get(key)
+            return value
+        except _READ_FAILURES as failure:
+            raise self.scan_failure(failure) from failure
+
+    def _get_long(self, key: bytes) -> bytes | None:
+        packed = self.txn.get(bucket_key(key))
+        return None if packed is None else Bucket(packed).get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of ``keys`` by position."""
+        if not keys:
+            return []
+        try:
+            if max(map(len, keys)) > DIRECT:
+                return list(map(self.get, keys))
+            return list(map(self.txn.get, keys))
+        except _READ_FAILURES as failure:
+            raise self.scan_failure(failure) from failure
+
+    def scan(
+        self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
+    ) -> Iterator[list[Item]]:
+        """Items of a range in batches."""
+        bounds = (lower, upper)
+        if self._needs_expansion(bounds):
+            return scan_expanded(self, bounds, reverse, batch_size)
+        return scan_entries(self, bounds, reverse, batch_size, True)
+
+    def scan_keys(
+        self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
+    ) -> Iterator[list[bytes]]:
+        """Keys of a range in batches."""
+        bounds = (lower, upper)
+        if self._needs_expansion(bounds):
+            return _column(scan_expanded(self, bounds, reverse, batch_size), 0)
+        return scan_entries(self, bounds, reverse, batch_size, False)
+
+    def scan_values(
+        self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
+    ) -> Iterator[list[bytes]]:
+        """Values of a range in batches."""
+        bounds = (lower, upper)
+        if self._needs_expansion(bounds):
+            return _column(scan_expanded(self, bounds, reverse, batch_size), 1)
+        return scan_entry_values(self, bounds, reverse, batch_size)
+
+    def _needs_expansion(self, bounds: tuple[bytes, bytes | None]) -> bool:
+        if self.txn is None:
+            raise closed("transaction")
+        return self.has_long_keys or spans_marker(bounds)
+
+    def count(self, lower: bytes, upper: bytes | None) -> int:
+        """How many keys a range has, exactly."""
+        return sum(map(len, self.scan_keys(lower, upper)))
+
+    def close(self) -> None:
+        """Release the snapshot; may be repeated."""
+        txn, self.txn = self.txn, None
+        if txn is not None:
+            self._backend.end_read(txn)
+
+    def scan_failure(self, failure: Exception) -> Exception:
+        """The error to raise for a failure while reading."""
+        if self.txn is None:
+            return closed("transaction")
+        if isinstance(failure, AttributeError):
+            return failure
+        return self._error(failure, "read")
+
+    def _error(self, failure: Exception, doing: str) -> Error:
+        return translate(failure, self._backend.path, doing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _column(batches: Iterator[list[Item]], index: int) -> Iterator[list[bytes]]:
+    pick = itemgetter(index)
+    for items in batches:
+        yield list(map(pick, items))
+
+
+_Undo = tuple[Sequence[bytes], Sequence[bytes | None] | None]
+"""Keys that were written and what they held before; None: nothing at all."""
+
+_Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class LmdbWriteTransaction(LmdbReadTransaction):
+    """The writer's transaction, bound to the thread that began it."""
+
+    __slots__ = (
+        "_ended_by",
+        "_journal",
+        "_last_token",
+        "_pid",
+        "_savepoints",
+        "_thread",
+        "_timeout",
+        "_undo",
+    )
+
+    def __init__(self, backend: LmdbBackend, txn: Any, timeout: float, room: int) -> None:
+        super().__init__(backend)
+        self.txn = txn
+        self._timeout = timeout
+        self._thread = threading.get_ident()
+        self._pid = os.getpid()
+        self._journal: list[_Call] | None = [] if room < JOURNAL_BELOW else None
+        self._savepoints: list[tuple[int, int]] = []
+        self._undo: list[_Undo] = []
+        self._last_token = 0
+        self._ended_by: str | None = None
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Store an item."""
+        if self._savepoints:
+            self._undo.append(((key,), (self.get(key),)))
+        self._run(_put, key, value)
+
+    def put_many(self, items: Sequence[Item]) -> None:
+        """Store items; the last of equal keys wins."""
+        if not items:
+            return
+        if self._savepoints:
+            keys = list(map(_key_of, items))
+            self._undo.append((keys, self.get_many(keys)))
+        self._run(_put_many, items)
+
+    def insert_many(self, items: Sequence[Item]) -> int | None:
+        """Store items up to the first whose key exists; its index, or None."""
+        if not items:
+            return None
+        existing: int | None = self._run(_insert_many, items)
+        if self._savepoints:
+            self._undo.append((list(map(_key_of, items[:existing])), None))
+        return existing
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key if it is there."""
+        self.delete_many((key,))
+
+    def delete_many(self, keys: Sequence[bytes]) -> None:
+        """Remove keys that are there."""
+        if not keys:
+            return
+        if self._savepoints:
+            self._undo.append((keys, self.get_many(keys)))
+        self._run(_delete_many, keys)
+
+    def delete_range(self, lower: bytes, upper: bytes | None) -> int:
+        """Remove a range; returns how many keys it had."""
+        removed = 0
+        for keys in self.scan_keys(lower, upper):
+            removed += len(keys)
+            self.delete_many(keys)
+        return removed
+
+    # --- savepoints -----------------------------------------------------------------------------------
+
+    def savepoint(self) -> Savepoint:
+        """Mark this state."""
+        self._check()
+        self._last_token += 1
+        self._savepoints.append((self._last_token, len(self._undo)))
+        return Savepoint(self._last_token)
+
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """Return to a marked state, which stays open."""
+        self._check()
+        index = find_savepoint(self._savepoints, savepoint)
+        start = self._savepoints[index][1]
+        notes, self._undo = self._undo[start:], self._undo[:start]
+        del self._savepoints[index + 1 :]
+        for keys, values in reversed(notes):
+            self._run(_restore, keys, values)
+
+    def release(self, savepoint: Savepoint) -> None:
+        """Forget a savepoint and later ones."""
+        self._check()
+        del self._savepoints[find_savepoint(self._savepoints, savepoint) :]
+        if not self._savepoints:
+            self._undo.clear()
+
+    # --- the end --------------------------------------------------------------------------------------
+
+    def commit(self, durable: bool = True) -> None:
+        """Make everything visible at once; durability is the backend's ``synchronous`` setting."""
+        self._check()
+        try:
+            self._commit()
+        finally:
+            self._finish()
+
+    def _commit(self) -> None:
+        while True:
+            try:
+                if self._backend.faults is not None:
+                    self._backend.faults("commit")
+                self.txn.commit()
+                return
+            except lmdb.MapFullError as failure:
+                self._grow_and_replay(failure)
+            except _FAILURES as failure:
+                self._ended_by = "its commit failed"
+                raise self._error(failure, "write to") from failure
+
+    def abort(self) -> None:
+        """Drop everything; may be repeated."""
+        self.close()
+
+    def close(self) -> None:
+        """End the transaction; what was not committed is gone."""
+        if self.txn is None:
+            return
+        if self._pid != os.getpid():
+            self.txn = None
+            return
+        if self._thread != threading.get_ident():
+            self._backend.strand(self.txn)
+            self.txn = None
+            return
+        self._finish()
+
+    def _finish(self) -> None:
+        txn, self.txn = self.txn, None
+        self._journal = None
+        self._undo.clear()
+        self._savepoints.clear()
+        if txn is not None:
+            self._backend.end_write(txn)
+
+    # --- running and replaying ------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self.txn is None:
+            if self._ended_by:
+                raise sql_error(
+                    StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
+                )
+            raise closed("transaction")
+        if self._thread != threading.get_ident():
+            raise sql_error(
+                StatusCode.MISUSE, "a write transaction can only be used by the thread that began it"
+            )
+        if self._pid != os.getpid():
+            raise sql_error(StatusCode.MISUSE, "a write transaction cannot be used in a forked process")
+
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Do one call on the LMDB transaction and note it in the journal."""
+        if self.txn is None or self._thread != threading.get_ident():
+            self._check()
+        self.version += 1
+        while True:
+            try:
+                if self._backend.faults is not None:
+                    self._backend.faults("write")
+                result = function(self, *arguments)
+                break
+            except lmdb.MapFullError as failure:
+                self._grow_and_replay(failure)
+            except _FAILURES as failure:
+                self._ended_by = "a write failed"
+                self._finish()
+                raise self._error(failure, "write to") from failure
+        if self._journal is not None:
+            if function is _insert_many and result is not None:
+                function, arguments = _put_many, (arguments[0][:result],)
+            self._journal.append((function, arguments))
+        return result
+
+    def _grow_and_replay(self, failure: lmdb.Error) -> None:
+        """Enlarge the map and bring the transaction back to where it was; on failure it is as it was, too."""
+        journal = self._journal
+        if journal is None:
+            self._ended_by = "the database is full"
+            self._finish()
+            raise self._error(failure, "write to") from failure
+        refusal: Error | None = None
+        try:
+            self.txn = self._backend.regrow(self.txn, self._timeout)
+        except Error as error:
+            refusal = error
+            self.txn = self._backend.begin_again()
+        self.version += 1
+        try:
+            for function, arguments in journal:
+                function(self, *arguments)
+        except _FAILURES as second:
+            self._ended_by = "the database is full"
+            self._finish()
+            raise self._error(second, "write to") from second
+        if refusal is not None:
+            raise refusal
+
+    def note_long_key(self) -> None:
+        """The marker is there from now on."""
+        self._has_long_keys = True
+
+
+# --- the calls on an LMDB transaction, as they are run and replayed ----------------------------------------
+
+
+def _put(transaction: LmdbWriteTransaction, key: bytes, value: bytes) -> None:
+    if len(key) <= DIRECT:
+        transaction.txn.put(key, value)
+        return
+    _change_bucket(transaction, key, value)
+
+
+def _change_bucket(transaction: LmdbWriteTransaction, key: bytes, value: bytes | None) -> None:
+    txn, place = transaction.txn, bucket_key(key)
+    bucket = Bucket(txn.get(place))
+    if value is None:
+        bucket.delete(key)
+    else:
+        bucket.put(key, value)
+        if not transaction.has_long_keys:
+            txn.put(MARKER, b"")
+            transaction.note_long_key()
+    packed = bucket.pack()
+    if packed is None:
+        txn.delete(place)
+    else:
+        txn.put(place, packed)
+
+
+def _any_long(keys: Sequence[bytes]) -> bool:
+    return max(map(len, keys)) > DIRECT
+
+
+def _put_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> None:
+    if not items:
+        return
+    if _any_long(list(map(_key_of, items))):
+        for key, value in items:
+            _put(transaction, key, value)
+    else:
+        transaction.txn.cursor().putmulti(items)
+
+
+def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:
+    keys, values = zip(*items, strict=True)
+    if _any_long(keys):
+        return _insert_each(transaction, items)
+    cursor = transaction.txn.cursor()
+    if all(map(lt, keys, keys[1:])) and not (cursor.set_range(keys[0]) and cursor.key() <= keys[-1]):
+        # Sorted, and no key stands where they go: all of them are new.
+        cursor.putmulti(items)
+        return None
+    # all() stops at the first refusal, and the iterator then tells how far it got.
+    rest = iter(keys)
+    if all(map(cursor.put, rest, values, repeat(True), repeat(False))):
+        return None
+    return len(keys) - length_hint(rest) - 1
+
+
+def _insert_each(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:
+    for index, (key, value) in enumerate(items):
+        if transaction.get(key) is not None:
+            return index
+        _put(transaction, key, value)
+    return None
+
+
+def _delete_many(transaction: LmdbWriteTransaction, keys: Sequence[bytes]) -> None:
+    if not _any_long(keys):
+        deque(map(transaction.txn.delete, keys), maxlen=0)
+        return
+    for key in keys:
+        if len(key) <= DIRECT:
+            transaction.txn.delete(key)
+        else:
+            _change_bucket(transaction, key, None)
+
+
+def _restore(
+    transaction: LmdbWriteTransaction, keys: Sequence[bytes], values: Sequence[bytes | None] | None
+) -> None:
+    if values is None:
+        absent: Sequence[bytes] = keys
+    else:
+        absent = [key for key, value in zip(keys, values, strict=True) if value is None]
+        _put_many(
+            transaction, [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+        )
+    if absent:
+        _delete_many(transaction, absent)
