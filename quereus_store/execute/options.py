@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,12 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "foreign_keys": True,
         "nondeterministic_schema": False,
         "ddl_transaction_policy": "permissive",
+        "default_vtab_args": MappingProxyType({}),
+        "materialized_view_rebuild_row_threshold": 10000,
+        "runtime_stats": False,
+        "validate_plan": False,
+        "trace_plan_stack": False,
+        "runtime_fuse_scalars": True,
     }
 )
 
@@ -24,6 +30,3 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
 def default_options(engine: Engine) -> dict[str, Any]:
     """A new session's options."""
     return {**DEFAULTS, "default_vtab_module": engine.default_module}
-
-
-Validator = Callable[[Any], Any]

@@ -7,19 +7,21 @@ two and the session makes it anew when either has moved on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from quereus_store.execute.dml import CompiledMutation, compile_mutation
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
-from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
+from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.nodes import PlanNode
 from quereus_store.plan.optimizer import RuleContext, optimize
@@ -56,11 +58,18 @@ class PreparedQuery:
     plan: PlanNode
     compiled: CompiledQuery
     mutations: dict[int, CompiledMutation]
+    statement: nodes.Statement | None = None
+    options_version: int = 0
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The result's columns."""
         return self.compiled.columns
+
+    @property
+    def source(self) -> str:
+        """The generated program."""
+        return self.compiled.source
 
     @property
     def writes(self) -> bool:
@@ -93,6 +102,8 @@ class PreparedMutation:
     catalog_version: int
     plan: Any
     compiled: CompiledMutation
+    statement: nodes.Statement | None = None
+    options_version: int = 0
     writes: bool = True
 
     @property
@@ -103,6 +114,17 @@ class PreparedMutation:
     def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
         """The statement's parameters; a single execution is a batch of one."""
         return self.compiled.runtime(session, transaction, parameters, None)
+
+    @property
+    def source(self) -> str:
+        """The generated program."""
+        return self.compiled.source
+
+    def plan_lines(self, services: Engine) -> list[str]:
+        """The plan as text: the change, then where its rows come from."""
+        verb = type(self.plan).__name__.removesuffix("Plan").upper()
+        lines = plan_lines(self.compiled.source_plan, services)
+        return [f"{verb} {self.plan.table.qualified_name}", *("  " + line for line in lines)]
 
     def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> Runtime:
         """The same for many parameter tuples at once."""
@@ -128,7 +150,8 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
     plan = optimize(bind_query(context, statement), rule_context(engine, context))
     compiled = compile_query(plan, engine)
     mutations = {
-        mutation_id: compile_mutation(mutation, engine, context) for mutation_id, mutation in compiled.mutations
+        mutation_id: compile_mutation(mutation, engine, context)
+        for mutation_id, mutation in compiled.mutations
     }
     return PreparedQuery(context.catalog.version, plan, compiled, mutations)
 
@@ -176,6 +199,3 @@ def check_parameters(context: BindContext, parameters: Parameters) -> None:
                 raise sql_error(StatusCode.RANGE, f"Parameter index {slot + 1} is out of bounds.")
         elif not named or slot not in parameters:
             raise sql_error(StatusCode.NOTFOUND, f"Parameter with name '{slot}' not found.")
-
-
-Handler = Callable[[Any, Any, Any], Result]

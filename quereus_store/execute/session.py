@@ -7,19 +7,21 @@ that writes as one atomic step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.errors import Error, StatusCode, sql_error, unsupported
-from quereus_store.execute import prepared as prepare
 from quereus_store.execute.dml.outcome import StatementFailed
+
+from quereus_store.errors import StatusCode, sql_error, unsupported
+from quereus_store.execute import prepared as prepare
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext
 from quereus_store.sql import iter_statements, nodes, render
 
@@ -108,17 +110,41 @@ class Session:
         raise unsupported(_statement_name(statement), statement.position)
 
     def _prepare(
-        self, statement: Any, transaction: Transaction, parameters: Any
+        self, statement: Any, transaction: Transaction, parameters: Any, check: bool = True
     ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
         if isinstance(statement, _MUTATIONS):
             made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(self.engine, statement, context)
         else:
             made = prepare.prepare_query(self.engine, statement, context)
-        prepare.check_parameters(context, parameters)
+        if check:
+            prepare.check_parameters(context, parameters)
         made.statement = statement
         made.options_version = self.options_version
         return made
+
+    def prepare(self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS) -> Any:
+        """A query or row change as a prepared statement; raises UNSUPPORTED for other statements."""
+        if not isinstance(statement, nodes.Query | _MUTATIONS):
+            raise unsupported(f"EXPLAIN {_statement_name(statement)}", statement.position)
+        transaction = self.transaction or self._begin()
+        try:
+            return self._prepare(statement, transaction, parameters, check=False)
+        finally:
+            self._end_if_own(transaction)
+
+    def query_within(
+        self, transaction: Transaction, query: nodes.Query, parameters: Any = _NO_PARAMETERS
+    ) -> Iterator[list[Row]]:
+        """The rows of a query as a transaction sees them, a batch at a time."""
+        made = self._prepare(query, transaction, parameters)
+        return made.run(made.runtime(self, transaction, parameters)).batches()
+
+    def rows_within(self, transaction: Transaction, sql: str) -> list[Row]:
+        """All rows of a query given as text, as a transaction sees them."""
+        statement = self._single_statement(sql)
+        assert isinstance(statement, nodes.Query)
+        return [row for batch in self.query_within(transaction, statement) for row in batch]
 
     def bind_context(self, transaction: Transaction, parameters: Mapping[Any, Any]) -> BindContext:
         """What the binder is told for a statement of this session."""
@@ -159,7 +185,7 @@ class Session:
         except BaseException:
             transaction.release()
             raise
-        result.released_by(transaction.release)
+        result.release_with(transaction.release)
         return result
 
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
@@ -245,7 +271,8 @@ class Session:
         tree = self._single_statement(sql)
         if not isinstance(tree, _MUTATIONS):
             raise sql_error(
-                StatusCode.MISUSE, "executemany runs INSERT, UPDATE and DELETE; use execute for other statements"
+                StatusCode.MISUSE,
+                "executemany runs INSERT, UPDATE and DELETE; use execute for other statements",
             )
         for parameters in rows:
             key = (sql, _signature(parameters))
@@ -330,9 +357,7 @@ def _signature(parameters: Any) -> Any:
         return tuple((name, type(value)) for name, value in parameters.items())
     if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
         return tuple(map(type, parameters))
-    raise sql_error(
-        StatusCode.MISUSE, "Invalid parameters type for bindAll. Use array or object."
-    )
+    raise sql_error(StatusCode.MISUSE, "Invalid parameters type for bindAll. Use array or object.")
 
 
 def _column_signature(batch: list[tuple[Any, ...]]) -> Any:
@@ -350,6 +375,3 @@ def _statement_name(statement: nodes.Statement) -> str:
     """A statement's first words, as an error names it."""
     words = render(statement).split()
     return " ".join(words[:3]).upper() if words else type(statement).__name__
-
-
-__all__ = ["Error", "Session"]

@@ -1,0 +1,8 @@
+"""The public face: ``connect``, connections, cursors, databases, rows."""
+
+from quereus_store.api.connection import Connection, connect
+from quereus_store.api.cursor import Cursor
+from quereus_store.api.database import Database
+from quereus_store.api.rows import Row, dict_row
+
+__all__ = ["Connection", "Cursor", "Database", "Row", "connect", "dict_row"]

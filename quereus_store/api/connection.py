@@ -1,0 +1,244 @@
+"""Connections: PEP 249 over a session, and :func:`connect`.
+
+A connection runs in autocommit: each statement is its own transaction unless
+``begin`` or ``with connection.transaction():`` opened one.  With
+``autocommit=False`` the first statement opens one and ``commit`` ends it, as
+PEP 249 has it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from quereus_store import errors
+from quereus_store.api.cursor import Cursor
+from quereus_store.api.database import MEMORY, Database, open_database
+from quereus_store.errors import InterfaceError
+from quereus_store.execute.results import Result
+from quereus_store.execute.session import Session
+
+_NO_PARAMETERS: tuple[Any, ...] = ()
+
+
+def connect(
+    database: str | os.PathLike[str] = MEMORY,
+    *,
+    backend: str | None = None,
+    timeout: float = 5.0,
+    autocommit: bool = True,
+    cached_statements: int = 256,
+    **options: Any,
+) -> Connection:
+    """Open a database and return a connection to it.
+
+    ``database`` is a path (created when missing) or ``":memory:"``.  ``backend`` is
+    ``"lmdb"`` (one file, the default) or ``"leveldb"`` (a folder).  ``timeout`` is how
+    many seconds to wait for another writer before BUSY.  ``options`` go to the
+    storage: ``synchronous`` (``"off"``, ``"normal"``, ``"full"``), ``cache_size`` in
+    bytes, ``map_size`` in bytes, ``readonly``, ``create``.
+
+    Raises :class:`~quereus_store.errors.OperationalError` when the path is no
+    database, cannot be opened or is of a newer format.
+    """
+    path = os.fspath(database)
+    opened = open_database(path, backend, options)
+    return Connection(opened, timeout=timeout, autocommit=autocommit, cached_statements=cached_statements)
+
+
+class Connection:
+    """A connection; for one thread at a time."""
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        timeout: float = 5.0,
+        autocommit: bool = True,
+        cached_statements: int = 256,
+    ) -> None:
+        self.database = database
+        self.row_factory: Callable[[Cursor, tuple[Any, ...]], Any] | None = None
+        self.session = Session(database.engine, timeout=timeout, cached_statements=cached_statements)
+        self.closed = False
+        self._autocommit = autocommit
+        self._process = os.getpid()
+
+    # -- statements ----------------------------------------------------------------
+
+    def execute(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Cursor:
+        """Run one statement and return a cursor over its rows."""
+        cursor = Cursor(self)
+        cursor._result = self.run(sql, parameters)
+        return cursor
+
+    def executemany(self, sql: str, parameter_sets: Any) -> Cursor:
+        """Run one INSERT, UPDATE or DELETE for many sets of parameters, as one atomic step."""
+        cursor = Cursor(self)
+        cursor._result = self.run_many(sql, parameter_sets)
+        return cursor
+
+    def executescript(self, sql: str) -> Cursor:
+        """Run all statements of a script; it stops at the first that fails."""
+        self._ready()
+        self.session.run_script(sql)
+        return Cursor(self)
+
+    def run(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
+        """Run one statement and return the engine's own result."""
+        if self.closed or not self._autocommit:
+            self._ready()
+        return self.session.execute(sql, parameters)
+
+    def run_many(self, sql: str, parameter_sets: Any) -> Result:
+        """The engine's result of :meth:`executemany`."""
+        self._ready()
+        return Result(None, (), self.session.execute_batch(sql, list(parameter_sets)))
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        self._check_open()
+        return Cursor(self)
+
+    def _ready(self) -> None:
+        """The connection must be open; without autocommit a transaction must be, too."""
+        self._check_open()
+        if not self._autocommit and self.session.transaction is None:
+            self.session.begin()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise InterfaceError("Database is closed")
+
+    # -- transactions ----------------------------------------------------------------
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether each statement is its own transaction."""
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self._check_open()
+        if value and not self._autocommit:
+            self.session.commit()
+        self._autocommit = value
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether an explicit transaction is open."""
+        return self.session.transaction is not None
+
+    @property
+    def total_changes(self) -> int:
+        """How many rows the connection has inserted, updated and deleted."""
+        return self.session.total_changes
+
+    def begin(self) -> None:
+        """Open a transaction; raises ERROR when one is open."""
+        self._check_open()
+        self.session.begin()
+
+    def commit(self) -> None:
+        """Make the open transaction durable; nothing happens without one."""
+        self._check_open()
+        self.session.commit()
+
+    def rollback(self) -> None:
+        """Undo the open transaction; nothing happens without one."""
+        self._check_open()
+        self.session.rollback()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A block that is committed at its end and rolled back on an exception; nested ones are savepoints."""
+        self._check_open()
+        transaction = self.session.transaction
+        if transaction is None:
+            self.session.begin()
+            try:
+                yield self
+            except BaseException:
+                self.session.rollback()
+                raise
+            self.session.commit()
+            return
+        mark = transaction.mark()
+        try:
+            yield self
+        except BaseException:
+            if self.session.transaction is transaction:
+                self.session.drain_results()
+                transaction.return_to(mark)
+                transaction.forget(mark)
+            raise
+        if self.session.transaction is transaction:
+            transaction.forget(mark)
+
+    # -- what programs add -------------------------------------------------------------
+
+    def create_function(self, name: str, narg: int, func: Callable[..., Any], **options: Any) -> None:
+        """Add a scalar function (for all connections of this database); see ``Database.create_function``."""
+        self.database.create_function(name, narg, func, **options)
+
+    def create_aggregate(self, name: str, narg: int, aggregate_class: type) -> None:
+        """Add an aggregate from a class with ``step`` and ``finalize`` methods, as ``sqlite3`` has it."""
+
+        def step(state: Any, *values: Any) -> Any:
+            state.step(*values)
+            return state
+
+        self.database.create_aggregate(name, narg, step, lambda state: state.finalize(), aggregate_class)
+
+    def create_collation(self, name: str, callable_: Callable[[str, str], int], **options: Any) -> None:
+        """Add a collation; see ``Database.create_collation``."""
+        self.database.create_collation(name, callable_, **options)
+
+    # -- life --------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Roll back what is open and let the database go; may be repeated."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self.session.close()
+        finally:
+            self.database.release()
+
+    def __enter__(self) -> Connection:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commit what is open, or roll it back after an exception, and close."""
+        if self.closed:
+            return
+        try:
+            if kind is None:
+                self.session.commit()
+        finally:
+            self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "closed", True) and self._process == os.getpid():
+            self.close()

@@ -1,0 +1,168 @@
+"""The database behind connections: modules, functions, collations, types, options, catalog.
+
+``connection.database`` is this object.  All connections of a process to one
+file share it; it closes its storage when the last of them is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.engine import Engine
+from quereus_store.functions.registry import Function
+from quereus_store.functions.user import aggregate_function_from, scalar_function_from, table_function_from
+from quereus_store.modules.contract import CatalogProblem, Module
+from quereus_store.modules.memory import MemoryModule
+from quereus_store.schema.objects import Catalog
+from quereus_store.store.open import open_store
+from quereus_store.types import LogicalType
+
+MEMORY = ":memory:"
+
+
+@dataclass(slots=True)
+class Database:
+    """An open database; made by :func:`quereus_store.connect`."""
+
+    engine: Engine
+    path: Path | None = None
+    backend: str = "memory"
+    _connections: int = 0
+    _key: Any = None
+    _closing: Callable[[Database], None] | None = field(default=None, repr=False)
+
+    # -- what it knows -----------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """The committed catalog, as a snapshot."""
+        module = self.engine.persistent_module
+        if module is None:
+            return self.engine.catalog_for(None)
+        snapshot = module.begin_read()
+        try:
+            return self.engine.catalog_for(snapshot)
+        finally:
+            snapshot.rollback()
+
+    @property
+    def problems(self) -> tuple[CatalogProblem, ...]:
+        """Catalog entries that could not be brought back when the database was opened."""
+        return self.engine.problems
+
+    # -- what programs add ---------------------------------------------------------
+
+    def register_module(self, module: Module) -> None:
+        """Make a virtual-table module available to USING."""
+        self.engine.register_module(module)
+
+    def register_function(self, function: Function) -> None:
+        """Add a scalar, aggregate or table function; one of the same name and arity is replaced."""
+        self.engine.registry.register(function)
+
+    def create_function(
+        self, name: str, arguments: int, function: Callable[..., Any], **options: Any
+    ) -> None:
+        """Add a Python function as a scalar SQL function (``arguments`` -1: any number)."""
+        self.register_function(scalar_function_from(function, name, arguments=arguments, **options))
+
+    def create_aggregate(
+        self,
+        name: str,
+        arguments: int,
+        step: Callable[..., Any],
+        finish: Callable[[Any], Any],
+        initial: Any = None,
+        **options: Any,
+    ) -> None:
+        """Add an aggregate: ``step(state, *values)`` gives the next state, ``finish(state)`` the value."""
+        self.register_function(
+            aggregate_function_from(step, finish, initial, name, arguments=arguments, **options)
+        )
+
+    def create_table_function(self, name: str, function: Callable[..., Any], **options: Any) -> None:
+        """Add a generator as a table-valued function."""
+        self.register_function(table_function_from(function, name=name, **options))
+
+    def create_collation(
+        self,
+        name: str,
+        comparator: Callable[[str, str], int],
+        normalizer: Callable[[str], str] | None = None,
+        *,
+        order_preserving: bool = False,
+    ) -> None:
+        """Add a collation; without ``normalizer`` it can order but not key persistent structures."""
+        self.engine.collations.register(name, comparator, normalizer, order_preserving=order_preserving)
+
+    def register_type(self, logical_type: LogicalType) -> None:
+        """Add a logical type."""
+        self.engine.types.register(logical_type)
+
+    # -- life ------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """One connection less; the last one closes the storage."""
+        if self._closing is not None:
+            self._closing(self)
+
+
+class _OpenDatabases:
+    """The databases of this process by file, so that opening one twice gives one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[Any, Database] = {}
+
+    def acquire(self, path: Path, backend: str, options: dict[str, Any]) -> Database:
+        key = (os.getpid(), os.path.realpath(path))
+        with self._lock:
+            database = self._open.get(key)
+            if database is not None and database.backend != backend:
+                raise sql_error(
+                    StatusCode.MISUSE, f"'{path}' is open with backend '{database.backend}' in this process"
+                )
+            if database is None:
+                store = open_store(path, backend, **options)
+                database = Database(Engine([store, MemoryModule()], store.name), path, backend)
+                database._key = key
+                database._closing = self._release
+                self._open[key] = database
+            database._connections += 1
+            return database
+
+    def _release(self, database: Database) -> None:
+        with self._lock:
+            database._connections -= 1
+            if database._connections > 0:
+                return
+            self._open.pop(database._key, None)
+            if database._key[0] == os.getpid():
+                database.engine.close()
+
+
+_OPEN = _OpenDatabases()
+
+
+def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Database:
+    """The database of a path; ``:memory:`` is a new one each time."""
+    if path == MEMORY:
+        if backend not in (None, "memory"):
+            raise sql_error(
+                StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path"
+            )
+        return Database(Engine([MemoryModule()], "memory"))
+    if backend == "memory":
+        raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
+    return _OPEN.acquire(Path(path), backend or detect_backend(path), options)
+
+
+def detect_backend(path: str) -> str:
+    """The backend of an existing path: a folder is LevelDB's, a file (or nothing yet) LMDB's."""
+    return "leveldb" if Path(path, "CURRENT").is_file() else "lmdb"

@@ -1,0 +1,111 @@
+"""CREATE INDEX and DROP INDEX (alter-and-ddl-lifecycle, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.results import Result
+from quereus_store.execute.statements.policy import check_policy
+from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import UniqueViolation
+from quereus_store.plan.binder.rows import bind_row_expression
+from quereus_store.schema.builder import build_index
+from quereus_store.schema.constraints import add_index, drop_index
+from quereus_store.schema.manager import MAIN, check_index_name, find_relation, put_table
+from quereus_store.schema.objects import IndexSchema, TableSchema
+from quereus_store.sql import nodes
+from quereus_store.types import LogicalType
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+
+def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any) -> Result:
+    """Build an index from the rows that the transaction sees."""
+
+    def change(transaction: Transaction) -> None:
+        table = _indexed_table(session, transaction, statement)
+        wanted = check_index_name(
+            transaction.catalog,
+            table,
+            statement.name.name,
+            if_not_exists=statement.if_not_exists,
+            position=statement.position,
+        )
+        if not wanted:
+            return
+        check_policy(session, f"CREATE INDEX {statement.name.name}", table.module)
+        try:
+            _build(session, transaction, table, statement)
+        except Error as failure:
+            raise _failed(statement, table, failure) from failure
+
+    session.write(change)
+    return Result()
+
+
+def _indexed_table(session: Session, transaction: Transaction, statement: nodes.CreateIndex) -> TableSchema:
+    name = statement.table
+    schema = name.schema or statement.name.schema
+    found = find_relation(transaction.catalog, (MAIN,), schema, name.name)
+    if not isinstance(found, TableSchema):
+        raise sql_error(StatusCode.NOTFOUND, f"no such table: {name.name}", statement.position)
+    return found
+
+
+def _build(
+    session: Session, transaction: Transaction, table: TableSchema, statement: nodes.CreateIndex
+) -> None:
+    engine = session.engine
+
+    def part_type(owner: TableSchema, expression: nodes.Expression) -> tuple[LogicalType, bool, str]:
+        bound, _ = bind_row_expression(session.bind_context(transaction, {}), owner, expression)
+        collation = bound.collation.name if bound.collation else "BINARY"
+        return bound.type, bound.nullable, collation
+
+    index = build_index(statement, table, engine.collations, part_type)
+    if index.where is not None:
+        bind_row_expression(session.bind_context(transaction, {}), table, index.where)
+    module = engine.module(table.module)
+    writer = transaction.writer(table.module)
+    try:
+        built = module.create_index(writer, table, index)
+    except UniqueViolation as violation:
+        raise sql_error(
+            StatusCode.CONSTRAINT, f"UNIQUE constraint failed: {table.name} ({_part_names(table, index)})"
+        ) from violation
+    change = add_index(table, built)
+    for hidden in change.erase:
+        module.drop_index(writer, table, hidden)
+    transaction.change_catalog(put_table(transaction.catalog, change.table))
+
+
+def _part_names(table: TableSchema, index: IndexSchema) -> str:
+    return ", ".join(
+        table.columns[part.column].name if part.column is not None else "<expression>" for part in index.parts
+    )
+
+
+def _failed(statement: nodes.CreateIndex, table: TableSchema, failure: Error) -> Error:
+    return sql_error(
+        failure.code,
+        f"createIndex failed for index '{statement.name.name}' on table '{table.name}': {failure.message}",
+        failure.position or statement.position,
+    )
+
+
+def erase_index(session: Session, transaction: Transaction, table: TableSchema, index: IndexSchema) -> None:
+    """Drop an index; a UNIQUE constraint that leant on it gets a hidden one of its own."""
+    check_policy(session, f"DROP INDEX {index.name}", table.module)
+    module = session.engine.module(table.module)
+    writer = transaction.writer(table.module)
+    module.drop_index(writer, table, index)
+    change = drop_index(table, index.name)
+    changed = change.table
+    for hidden in change.build:
+        base = replace(changed, indexes=tuple(i for i in changed.indexes if i is not hidden))
+        built = module.create_index(writer, base, hidden)
+        changed = replace(changed, indexes=tuple(built if i is hidden else i for i in changed.indexes))
+    transaction.change_catalog(put_table(transaction.catalog, changed))

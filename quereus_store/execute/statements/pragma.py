@@ -1,0 +1,148 @@
+"""PRAGMA: a session's options by name (functions, section 13).
+
+``pragma NAME`` gives one row of the option's name, as asked, and its value;
+``pragma NAME = V`` sets it.  Whatever goes wrong reads ``Unknown pragma: NAME``
+with the reason as its cause.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.results import Result
+from quereus_store.plan.expressions import Column
+from quereus_store.sql import nodes
+from quereus_store.types import ANY, TEXT, to_text
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+_BOOLEANS = MappingProxyType(
+    {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option: its stored name, how a written value becomes a stored one and how that is shown."""
+
+    name: str
+    parse: Callable[[Session, str, Any], Any]
+    show: Callable[[Any], Any] = lambda value: value
+
+
+def _boolean(session: Session, name: str, value: Any) -> bool:
+    if isinstance(value, bool | int):
+        return bool(value)
+    found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"Invalid boolean value for option {name}: {to_text(value)}")
+    return found
+
+
+def _number(session: Session, name: str, value: Any) -> float:
+    try:
+        if isinstance(value, str):
+            value = float(value) if "." in value else int(value)
+        return value + 0  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        raise ValueError(f"Invalid number value for option {name}: {to_text(value)}") from None
+
+
+def _row_threshold(session: Session, name: str, value: Any) -> float:
+    number = _number(session, name, value)
+    if number < 0:
+        raise ValueError(
+            f"Invalid {name} {number}: must be a non-negative number (0 disables the size reject)"
+        )
+    return number
+
+
+def _choice(*choices: str) -> Callable[[Session, str, Any], str]:
+    def parse(session: Session, name: str, value: Any) -> str:
+        chosen = str(value).lower()
+        if chosen not in choices:
+            wanted = " or ".join(f'"{choice}"' for choice in choices)
+            raise ValueError(f"Invalid {name} value: {to_text(value)}. Must be {wanted}")
+        return chosen
+
+    return parse
+
+
+def _text(session: Session, name: str, value: Any) -> str:
+    return to_text(value) or ""
+
+
+def _path(session: Session, name: str, value: Any) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _text(session, name, value).split(",") if part.strip())
+
+
+def _collation(session: Session, name: str, value: Any) -> str:
+    found = session.engine.collations.find(_text(session, name, value))
+    if found is None:
+        raise ValueError(f"Unknown collation '{to_text(value)}' for {name}")
+    return found.name
+
+
+def _object(session: Session, name: str, value: Any) -> dict[str, Any]:
+    try:
+        parsed = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ValueError(f"Invalid object value for option {name}: {to_text(value)}")
+    return parsed
+
+
+_OPTIONS = (
+    Option("schema_path", _path, ", ".join),
+    Option("default_column_nullability", _choice("nullable", "not_null")),
+    Option("default_vtab_module", _text),
+    Option("default_vtab_args", _object, lambda value: json.dumps(dict(value))),
+    Option("default_collation", _collation),
+    Option("foreign_keys", _boolean),
+    Option("nondeterministic_schema", _boolean),
+    Option("ddl_transaction_policy", _choice("permissive", "strict")),
+    Option("materialized_view_rebuild_row_threshold", _row_threshold),
+    Option("runtime_stats", _boolean),
+    Option("validate_plan", _boolean),
+    Option("trace_plan_stack", _boolean),
+    Option("runtime_fuse_scalars", _boolean),
+)
+
+_ALIASES = {
+    "search_path": "schema_path",
+    "column_nullability_default": "default_column_nullability",
+    "nullable_default": "default_column_nullability",
+    "fk_enforcement": "foreign_keys",
+    "allow_nondeterministic_schema_expressions": "nondeterministic_schema",
+    "runtime_metrics": "runtime_stats",
+    "plan_validation": "validate_plan",
+}
+
+_BY_NAME: Mapping[str, Option] = MappingProxyType(
+    {option.name: option for option in _OPTIONS}
+    | {alias: option for alias, name in _ALIASES.items() for option in _OPTIONS if option.name == name}
+)
+
+
+def pragma(session: Session, statement: nodes.Pragma, parameters: Any) -> Result:
+    """Show or set an option; raises ERROR ``Unknown pragma: NAME`` for whatever goes wrong."""
+    name = statement.name.lower()
+    option = _BY_NAME.get(name)
+    if option is None:
+        raise sql_error(StatusCode.ERROR, f"Unknown pragma: {name}", statement.position)
+    if statement.value is None:
+        columns = (Column(1, "name", TEXT), Column(2, "value", ANY))
+        return Result(columns, [[(name, option.show(session.options[option.name]))]])
+    try:
+        value = option.parse(session, option.name, statement.value.value)
+    except ValueError as reason:
+        raise sql_error(StatusCode.ERROR, f"Unknown pragma: {name}", statement.position) from reason
+    session.set_option(option.name, value)
+    return Result()

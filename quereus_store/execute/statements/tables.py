@@ -1,0 +1,213 @@
+"""CREATE TABLE and DROP (alter-and-ddl-lifecycle, sections 3 and 5).
+
+A statement builds the new object, lets the module make or erase storage, and
+works on with a changed catalog, all inside one transaction: what fails leaves
+nothing behind, and a rollback undoes it like any change of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import StatusCode, sql_error, unsupported
+from quereus_store.execute.results import Result
+from quereus_store.execute.statements.definitions import table_settings, table_surroundings
+from quereus_store.execute.statements.policy import check_policy
+from quereus_store.execute.transactions import Transaction
+from quereus_store.plan.binder import bind_query
+from quereus_store.plan.expressions import Column
+from quereus_store.schema.builder import build_table
+from quereus_store.schema.manager import (
+    MAIN,
+    assertion_to_drop,
+    check_table_name,
+    index_to_drop,
+    materialized_view_to_drop,
+    parent_of,
+    put_table,
+    remove_assertion,
+    remove_table,
+    remove_view,
+    table_to_drop,
+    tables_of,
+    view_to_drop,
+)
+from quereus_store.schema.objects import ColumnSchema, TableSchema
+from quereus_store.sql import nodes, quote_identifier
+from quereus_store.types import ANY, NULL
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+
+def create_table(session: Session, statement: nodes.CreateTable, parameters: Any) -> Result:
+    """CREATE TABLE, with columns or AS a query."""
+    if statement.maintained is not None:
+        raise unsupported("CREATE TABLE ... MAINTAINED AS", statement.position)
+    schema_name = statement.name.schema or MAIN
+
+    def change(transaction: Transaction) -> None:
+        catalog = transaction.catalog
+        wanted = check_table_name(
+            catalog,
+            schema_name,
+            statement.name.name,
+            if_not_exists=statement.if_not_exists,
+            position=statement.position,
+        )
+        if not wanted:
+            return
+        table = build_table(
+            statement,
+            schema_name=schema_name,
+            settings=table_settings(session),
+            surroundings=table_surroundings(session, transaction),
+            columns=_query_columns(session, transaction, statement) if statement.query else None,
+        )
+        check_policy(session, f"CREATE TABLE {table.name}", table.module)
+        module = session.engine.module(table.module)
+        table = module.create_table(transaction.writer(table.module), table)
+        transaction.change_catalog(put_table(catalog, table))
+        if statement.query is not None:
+            _fill(session, transaction, table, statement.query, parameters)
+
+    session.write(change)
+    return Result()
+
+
+def _query_columns(
+    session: Session, transaction: Transaction, statement: nodes.CreateTable
+) -> tuple[ColumnSchema, ...]:
+    """The columns of CREATE TABLE AS: those of the query."""
+    assert statement.query is not None
+    plan = bind_query(session.bind_context(transaction, {}), statement.query)
+    return tuple(_column_schema(column) for column in plan.columns)
+
+
+def _column_schema(column: Column) -> ColumnSchema:
+    column_type = ANY if column.type is NULL else column.type
+    return ColumnSchema(column.name, column_type, column_type.name, nullable=True)
+
+
+def _fill(
+    session: Session, transaction: Transaction, table: TableSchema, query: nodes.Query, parameters: Any
+) -> None:
+    writer = transaction.writer(table.module)
+    handle = session.engine.table(table)
+    for batch in session.query_within(transaction, query, parameters):
+        handle.insert(writer, batch)
+
+
+# -- DROP ------------------------------------------------------------------------
+
+
+def drop_object(session: Session, statement: nodes.DropObject, parameters: Any) -> Result:
+    """DROP TABLE, INDEX, VIEW, MATERIALIZED VIEW, ASSERTION."""
+    drop = _DROPS.get(statement.kind)
+    if drop is None:
+        raise unsupported(f"DROP {statement.kind.value.upper()}", statement.position)
+    session.write(lambda transaction: drop(session, transaction, statement))
+    return Result()
+
+
+def _drop_table(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
+    table = table_to_drop(
+        transaction.catalog,
+        statement.name.schema or MAIN,
+        statement.name.name,
+        if_exists=statement.if_exists,
+        position=statement.position,
+    )
+    if table is not None:
+        erase_table(session, transaction, table, f"DROP TABLE {table.name}")
+
+
+def _drop_materialized_view(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
+    table = materialized_view_to_drop(
+        transaction.catalog,
+        statement.name.schema or MAIN,
+        statement.name.name,
+        if_exists=statement.if_exists,
+        position=statement.position,
+    )
+    if table is not None:
+        erase_table(session, transaction, table, f"DROP MATERIALIZED VIEW {table.name}")
+
+
+def erase_table(session: Session, transaction: Transaction, table: TableSchema, label: str) -> None:
+    """Drop a table for good; raises CONSTRAINT while rows of another table refer to it."""
+    check_policy(session, label, table.module)
+    if session.options["foreign_keys"]:
+        _check_unreferenced(session, transaction, table)
+    session.engine.module(table.module).drop_table(transaction.writer(table.module), table)
+    transaction.change_catalog(remove_table(transaction.catalog, table))
+
+
+def _check_unreferenced(session: Session, transaction: Transaction, table: TableSchema) -> None:
+    for child in tables_of(transaction.catalog):
+        for key in child.foreign_keys:
+            parent = parent_of(transaction.catalog, child, key)
+            if parent is not table or child is table:
+                continue
+            names = [quote_identifier(child.columns[position].name) for position in key.columns]
+            condition = " and ".join(f"{name} is not null" for name in names)
+            source = f"{quote_identifier(child.schema)}.{quote_identifier(child.name)}"
+            if session.rows_within(transaction, f"select 1 from {source} where {condition} limit 1"):
+                raise sql_error(
+                    StatusCode.CONSTRAINT,
+                    f"FOREIGN KEY constraint failed: cannot drop table '{table.name}' because table"
+                    f" '{child.name}' still has rows referencing it",
+                )
+
+
+def _drop_view(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
+    view = view_to_drop(
+        transaction.catalog,
+        statement.name.schema or MAIN,
+        statement.name.name,
+        if_exists=statement.if_exists,
+        position=statement.position,
+    )
+    if view is not None:
+        transaction.change_catalog(remove_view(transaction.catalog, view))
+
+
+def _drop_assertion(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
+    assertion = assertion_to_drop(
+        transaction.catalog,
+        statement.name.schema or MAIN,
+        statement.name.name,
+        if_exists=statement.if_exists,
+        position=statement.position,
+    )
+    if assertion is not None:
+        transaction.change_catalog(remove_assertion(transaction.catalog, assertion))
+
+
+def _drop_index(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
+    from quereus_store.execute.statements.indexes import erase_index
+
+    found = index_to_drop(
+        transaction.catalog,
+        statement.name.schema or MAIN,
+        statement.name.name,
+        if_exists=statement.if_exists,
+        position=statement.position,
+    )
+    if found is not None:
+        erase_index(session, transaction, *found)
+
+
+_Drop = Callable[["Session", Transaction, nodes.DropObject], None]
+
+_DROPS: Mapping[nodes.ObjectKind, _Drop] = MappingProxyType(
+    {
+        nodes.ObjectKind.TABLE: _drop_table,
+        nodes.ObjectKind.INDEX: _drop_index,
+        nodes.ObjectKind.VIEW: _drop_view,
+        nodes.ObjectKind.MATERIALIZED_VIEW: _drop_materialized_view,
+        nodes.ObjectKind.ASSERTION: _drop_assertion,
+    }
+)

@@ -1,0 +1,68 @@
+"""The expressions of a table's definition, bound once so that what is wrong shows at CREATE TABLE.
+
+A CHECK may name what does not exist yet (it is bound for good at the first
+write), so only what can never become right is refused: parameters and
+functions that are not deterministic.  The same holds for a DEFAULT that reads
+supplied values, context variables or other tables.
+
+Chapter: alter-and-ddl-lifecycle, section 3 (checks 9 to 11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quereus_store.errors import Error, StatusCode
+from quereus_store.plan.binder.context import BindContext
+from quereus_store.plan.binder.rows import (
+    bind_check,
+    bind_default,
+    bind_generated,
+    checks_for,
+    generated_order,
+    new_row,
+)
+from quereus_store.plan.expressions import Literal
+from quereus_store.schema.manager import put_table
+from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.types import NULL
+
+
+def check_table_expressions(context: BindContext, table: TableSchema) -> None:
+    """Raise what the defaults, generated columns and checks of a table cannot be forgiven."""
+    context = replace(context, catalog=put_table(context.catalog, table))
+    row = new_row(context, table)
+    for position in generated_order(table):
+        bind_generated(context, table, position, row)
+    _check_defaults(context, table)
+    old = new_row(context, table)
+    for operation in Operation:
+        for check in checks_for(table, operation):
+            try:
+                bind_check(context, table, check, operation, row, old)
+            except Error as failure:
+                if not _may_become_right(failure):
+                    raise
+
+
+def _check_defaults(context: BindContext, table: TableSchema) -> None:
+    unknown = Literal(NULL, True, None, None)
+    supplied = {fold(column.name): unknown for column in table.columns}
+    variables = {fold(variable.name): unknown for variable in table.context}
+    for column in table.columns:
+        if column.default is None:
+            continue
+        try:
+            bind_default(context, table, column, supplied, variables)
+        except Error as failure:
+            if failure.code is not StatusCode.NOTFOUND:
+                raise
+
+
+def _may_become_right(failure: Error) -> bool:
+    """Whether an error is only that a name is unknown so far."""
+    return (
+        failure.code is StatusCode.NOTFOUND
+        or failure.message.startswith("Column not found")
+        or (failure.message.endswith("isn't a column"))
+    )
