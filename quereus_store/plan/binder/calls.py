@@ -22,6 +22,7 @@ from quereus_store.functions.registry import (
 )
 from quereus_store.plan.binder.comparisons import extremum, null_if
 from quereus_store.plan.binder.expressions import NULL_LITERAL, ExpressionBinder, binds, case_of
+from quereus_store.plan.binder.scopes import KeyedScope
 from quereus_store.plan.expressions import (
     AggregateCall,
     BoundExpression,
@@ -29,7 +30,7 @@ from quereus_store.plan.expressions import (
     Coalesce,
     SortTerm,
 )
-from quereus_store.sql import nodes
+from quereus_store.sql import nodes, traversal
 from quereus_store.types import LogicalType, merge_types
 
 if TYPE_CHECKING:
@@ -43,11 +44,7 @@ def _call(binder: ExpressionBinder, node: nodes.FunctionCall) -> BoundExpression
     function = find_function(binder.environment.context.registry, node)
     if isinstance(function, AggregateFunction):
         if binder.aggregates is None:
-            raise sql_error(
-                StatusCode.ERROR,
-                f"Aggregate function {node.name.lower()} not allowed in this context",
-                node.position,
-            )
+            return _outer_aggregate(binder, function, node)
         return binder.aggregates.add(
             bind_aggregate(binder.aggregates.argument_binder(binder), function, node)
         )
@@ -69,6 +66,25 @@ def _call(binder: ExpressionBinder, node: nodes.FunctionCall) -> BoundExpression
     if form is not None and function.call.__module__.startswith(_BUILT_IN_PACKAGE):
         return form(arguments, node)
     return scalar_call(function, arguments, node)
+
+
+def _outer_aggregate(
+    binder: ExpressionBinder, function: AggregateFunction, node: nodes.FunctionCall
+) -> BoundExpression:
+    """An aggregate where this query may have none: it belongs to the grouped query whose columns it reads."""
+    names = [part for part in traversal.walk(node) if isinstance(part, nodes.ColumnReference)]
+    scope = binder.scope
+    while scope is not None and names:
+        if isinstance(scope, KeyedScope):
+            return scope.aggregate(function, node)
+        if any(scope.find(name) is not None for name in names):
+            break
+        scope = scope.parent
+    raise sql_error(
+        StatusCode.ERROR,
+        f"Aggregate function {node.name.lower()} not allowed in this context",
+        node.position,
+    )
 
 
 def scalar_call(

@@ -14,7 +14,8 @@ from dataclasses import replace
 from itertools import combinations, product
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.plan.binder.calls import collation_name
+from quereus_store.functions.registry import AggregateFunction
+from quereus_store.plan.binder.calls import bind_aggregate, collation_name
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.scopes import (
@@ -254,6 +255,12 @@ class GroupedScope(KeyedScope):
                 return reference(column)
         return None
 
+    def aggregate(self, function: AggregateFunction, node: nodes.FunctionCall) -> BoundExpression:
+        """An aggregate over the level's groups, called in a query inside it."""
+        grouping = self.grouping
+        binder = ExpressionBinder(grouping.environment, grouping.input)
+        return grouping.add(bind_aggregate(binder, function, node))
+
     def _own_meaning(self, name: nodes.ColumnReference) -> int | None:
         """The number of the input column that a name means at this level."""
         try:
@@ -268,7 +275,7 @@ class GroupedScope(KeyedScope):
             if isinstance(scope, GroupedScope):
                 if scope._own_meaning(name) is not None:
                     return None
-            elif not isinstance(scope, HavingScope) and (found := scope.find(name)) is not None:
+            elif not isinstance(scope, GroupedAliasScope) and (found := scope.find(name)) is not None:
                 return found.id if isinstance(found, ColumnRef) else None
             scope = scope.parent
         return self._own_meaning(name)
@@ -300,18 +307,58 @@ def refuse_in_having(name: nodes.ColumnReference, grouping: Grouping) -> Error:
     )
 
 
-class HavingScope:
-    """Names in HAVING: keys, then select aliases, then errors for other columns."""
+class GroupedAliasScope(KeyedScope):
+    """Names in HAVING and OVER of a grouped query: keys, then select aliases, then errors for other columns.
 
-    __slots__ = ("aliases", "grouped", "parent")
+    An alias is bound when it is met.  ``refusal`` gives the error for a column that is
+    neither; inside subqueries it is always that of the select list.
+    """
 
-    def __init__(self, grouped: GroupedScope, aliases: dict[str, BoundExpression]) -> None:
-        self.grouped = grouped
-        self.aliases = aliases
-        self.parent: Scope | None = grouped
+    __slots__ = ("items", "keys", "parent", "refusal")
+
+    def __init__(
+        self,
+        keys: GroupedScope,
+        items: Sequence[Item],
+        refusal: Callable[[nodes.ColumnReference, Grouping], Error] = refuse_in_select,
+    ) -> None:
+        self.keys = keys
+        self.items = items
+        self.refusal = refusal
+        self.parent: Scope | None = keys
+
+    @property
+    def has_expression_keys(self) -> bool:
+        """Never: the level around it has them."""
+        return False
+
+    def aggregate(self, function: AggregateFunction, node: nodes.FunctionCall) -> BoundExpression:
+        """See :class:`KeyedScope`."""
+        return self.keys.aggregate(function, node)
+
+    def inside_subquery(self) -> GroupedAliasScope:
+        """The scope as a subquery in the clause sees it."""
+        return GroupedAliasScope(self.keys, self.items)
 
     def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
         """See :class:`Scope`."""
-        if name.table is not None:
-            return None
-        return self.grouped.key(name) or self.aliases.get(fold(name.column))
+        grouping = self.keys.grouping
+        found = self.keys.key(name)
+        if found is None and name.table is None:
+            found = self._alias(name)
+        if found is None and grouping.input.find_column(name) is not None:
+            raise self.refusal(name, grouping)
+        return found
+
+    def _alias(self, name: nodes.ColumnReference) -> BoundExpression | None:
+        folded = fold(name.column)
+        binder = ExpressionBinder(self.keys.grouping.environment, self.keys, self.keys.grouping)
+        meanings: list[BoundExpression] = []
+        for item in self.items:
+            if item.alias is not None and item.node is not None and fold(item.alias) == folded:
+                meaning = binder.bind(item.node)
+                if meaning not in meanings:
+                    meanings.append(meaning)
+        if len(meanings) > 1:
+            raise ambiguous_column(name)
+        return meanings[0] if meanings else None

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import CommonTableEntry, Environment
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.nodes import CommonTableScan, PlanNode, TableScan
+from quereus_store.schema.manager import resolve_relation
 from quereus_store.schema.objects import CollationRank as DeclaredRank
-from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema, fold
+from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema
 from quereus_store.types import CollationContribution, CollationRank
 
 COMMITTED = "committed"
@@ -26,32 +27,7 @@ def find_relation(
     environment: Environment, schema: str | None, name: str, position: SourcePosition | None
 ) -> TableSchema | ViewSchema:
     """The table or view of that name; raises NOTFOUND."""
-    catalog = environment.context.catalog
-    folded = fold(name)
-    path = environment.schema_path if schema is None else (schema,)
-    for schema_name in path:
-        found = catalog.schemas.get(fold(schema_name))
-        if found is not None:
-            relation = found.tables.get(folded) or found.views.get(folded)
-            if relation is not None:
-                return relation
-    if schema is not None:
-        raise sql_error(StatusCode.NOTFOUND, f"Table not found: {schema}.{name}", position)
-    raise _not_on_path(environment, name, position)
-
-
-def _not_on_path(environment: Environment, name: str, position: SourcePosition | None) -> Error:
-    folded = fold(name)
-    message = f"Table '{name}' not found in schema path: {', '.join(environment.schema_path)}"
-    elsewhere = [
-        schema.name
-        for schema in environment.context.catalog.schemas.values()
-        if folded in schema.tables or folded in schema.views
-    ]
-    if elsewhere:
-        candidates = ", ".join(f"{schema}.{name}" for schema in elsewhere)
-        message += f"\n  Did you mean: {candidates}?\n  Or add '{elsewhere[0]}' to your WITH SCHEMA clause"
-    return sql_error(StatusCode.NOTFOUND, message, position)
+    return resolve_relation(environment.context.catalog, environment.schema_path, schema, name, position)
 
 
 def contribution_of(column: ColumnSchema) -> CollationContribution | None:

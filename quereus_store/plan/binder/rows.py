@@ -10,7 +10,7 @@ index expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -43,6 +43,7 @@ def bind_row_expression(
     row: tuple[Column, ...] | None = None,
     images: Mapping[str, RowImage] | None = None,
     refusals: Mapping[str, str] | None = None,
+    unknown: Callable[[nodes.ColumnReference], Error] | None = None,
 ) -> tuple[BoundExpression, tuple[Column, ...]]:
     """Bind an expression over a row of a table; gives it and the row's columns.
 
@@ -51,7 +52,12 @@ def bind_row_expression(
     """
     columns = new_row(context, table) if row is None else row
     own: RowImage = image_of(columns)
-    scope = RowScope({"": own, fold(table.name): own, **(images or {})}, refusals or {}, schema=table.schema)
+    scope = RowScope(
+        {"": own, fold(table.name): own, **(images or {})},
+        refusals or {},
+        schema=table.schema,
+        unknown=unknown,
+    )
     environment = Environment.of(context).inside_stored_body(table.schema)
     return ExpressionBinder(environment, scope).bind(expression), columns
 
@@ -171,7 +177,14 @@ def bind_generated(
     assert column.generated is not None
     place = f"GENERATED ALWAYS AS for column '{column.name}' in table '{table.name}'"
     _refuse_parameters(column.generated, place)
-    bound, _ = bind_row_expression(context, table, column.generated, row=row, images={"new": image_of(row)})
+    bound, _ = bind_row_expression(
+        context,
+        table,
+        column.generated,
+        row=row,
+        images={"new": image_of(row)},
+        unknown=lambda name: _unbound(table, column, name),
+    )
     _require_deterministic(context, bound, place)
     return bound
 
@@ -201,26 +214,30 @@ def _generated_reads(table: TableSchema, column: ColumnSchema) -> set[int]:
     assert column.generated is not None
     reads: set[int] = set()
     for name in _own_names(column.generated):
-        if name.table is not None and fold(name.table) not in ("new", fold(table.name)):
-            raise sql_error(
-                StatusCode.ERROR,
-                f"'{name.table}.{name.column}' referenced by generated column '{column.name}' in table"
-                f" '{table.name}' binds nothing: a generated expression computes from the row being written,"
-                f" so it may only name this table's own columns (bare, '{table.name}.', or 'new.') or columns"
-                " of a source it selects from",
-                name.position,
-            )
         found = table.column_index(name.column)
-        if found is not None:
-            reads.add(found)
-        else:
-            raise sql_error(
-                StatusCode.ERROR,
-                f"Column '{name.column}' referenced by generated column '{column.name}'"
-                f" not found in table '{table.name}'",
-                name.position,
-            )
+        if found is None or (name.table is not None and fold(name.table) not in ("new", fold(table.name))):
+            raise _unbound(table, column, name)
+        reads.add(found)
     return reads
+
+
+def _unbound(table: TableSchema, column: ColumnSchema, name: nodes.ColumnReference) -> Error:
+    """The error for a name in a generated column that is none of the row's columns."""
+    if name.table is None or fold(name.table) in ("new", fold(table.name)):
+        return sql_error(
+            StatusCode.ERROR,
+            f"Column '{name.column}' referenced by generated column '{column.name}'"
+            f" not found in table '{table.name}'",
+            name.position,
+        )
+    return sql_error(
+        StatusCode.ERROR,
+        f"'{name.table}.{name.column}' referenced by generated column '{column.name}' in table"
+        f" '{table.name}' binds nothing: a generated expression computes from the row being written,"
+        f" so it may only name this table's own columns (bare, '{table.name}.', or 'new.') or columns"
+        " of a source it selects from",
+        name.position,
+    )
 
 
 def _own_names(expression: nodes.Expression) -> Iterable[nodes.ColumnReference]:

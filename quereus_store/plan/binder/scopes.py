@@ -17,11 +17,12 @@ scope               names
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Literal
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
@@ -39,7 +40,7 @@ class Scope(Protocol):
 
 
 class KeyedScope:
-    """A level whose keys include expressions, recognised in whatever is bound inside it."""
+    """A grouped level: its expression keys are recognised in whatever is bound inside it."""
 
     __slots__ = ()
 
@@ -50,6 +51,10 @@ class KeyedScope:
 
     def match(self, node: nodes.Expression, scope: Scope | None) -> BoundExpression | None:
         """The key that a node is written like, seen from ``scope``."""
+        raise NotImplementedError
+
+    def aggregate(self, function: AggregateFunction, node: nodes.FunctionCall) -> BoundExpression:
+        """An aggregate over the level's groups, called in a query inside it."""
         raise NotImplementedError
 
 
@@ -234,13 +239,14 @@ class RowScope:
     ``context``; the empty one for bare names) to what its names mean, by folded
     name; an error there is raised when the name is used.  ``refusals`` gives the
     message for a qualifier that may not be used here; ``schema`` lets
-    ``schema.table.column`` pass.
+    ``schema.table.column`` pass, ``unknown`` makes the error for a name that is none.
     """
 
     images: Mapping[str, RowImage]
     refusals: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
     parent: Scope | None = None
+    unknown: Callable[[nodes.ColumnReference], Error] | None = None
 
     def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
         """See :class:`Scope`."""
@@ -253,6 +259,8 @@ class RowScope:
         found = self.images.get(qualifier, _NOTHING).get(fold(name.column))
         if isinstance(found, Error):
             raise sql_error(found.code, found.message, name.position)
+        if found is None and self.unknown is not None:
+            raise self.unknown(name)
         return found
 
 

@@ -15,9 +15,9 @@ from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import Bound, bind_from
 from quereus_store.plan.binder.grouping import (
+    GroupedAliasScope,
     GroupedScope,
     Grouping,
-    HavingScope,
     refuse_in_having,
     refuse_in_select,
 )
@@ -78,7 +78,7 @@ def bind_select(
     outputs = _outputs(parts)
     if any(isinstance(item, nodes.ResultColumn) and item.inverse for item in node.items):
         check_inverses(node, items, scope, environment.context.registry)
-    having = _having(parts, node.having, outputs)
+    having = _having(parts, node.having)
     qualify = _qualify(parts, node.qualify, outputs)
     projected = _OutputColumns.of(plan, parts, outputs)
     terms = _order(parts, order_by, projected)
@@ -113,6 +113,7 @@ def _start_grouping(parts: _Parts, node: nodes.Select, order_by: Sequence[nodes.
     parts.grouping = Grouping(parts.environment, parts.scope)
     parts.grouping.add_elements(node.group_by, parts.items)
     parts.grouped = GroupedScope(parts.grouping, refuse_in_select)
+    parts.windows.scope = GroupedAliasScope(parts.grouped, parts.items)
 
 
 def _outputs(parts: _Parts) -> list[BoundExpression]:
@@ -137,24 +138,10 @@ def _star_column(parts: _Parts, item: Item, column: Column) -> BoundExpression:
     raise parts.grouped.refusal(name, parts.grouping)
 
 
-def _aliases(parts: _Parts, outputs: Sequence[BoundExpression], windows: bool) -> dict[str, BoundExpression]:
-    """Select aliases by folded name; ``windows`` includes those that need a window."""
-    names: dict[str, BoundExpression] = {}
-    for item, output in zip(parts.items, outputs, strict=True):
-        if item.alias is None:
-            continue
-        if windows or parts.windows.columns.isdisjoint(referenced_columns(output)):
-            names.setdefault(fold(item.alias), output)
-    return names
-
-
-def _having(
-    parts: _Parts, having: nodes.Expression | None, outputs: Sequence[BoundExpression]
-) -> BoundExpression | None:
-    if having is None or parts.grouping is None:
+def _having(parts: _Parts, having: nodes.Expression | None) -> BoundExpression | None:
+    if having is None or parts.grouping is None or parts.grouped is None:
         return None
-    strict = GroupedScope(parts.grouping, refuse_in_having)
-    scope = HavingScope(strict, _aliases(parts, outputs, windows=False))
+    scope = GroupedAliasScope(parts.grouped, parts.items, refuse_in_having)
     return ExpressionBinder(parts.environment, scope, parts.grouping).bind(having)
 
 
@@ -163,9 +150,11 @@ def _qualify(
 ) -> BoundExpression | None:
     if qualify is None:
         return None
-    aliases = _aliases(parts, outputs, windows=True)
     shadowed = {fold(column.name) for column in parts.scope.columns}
-    names = {name: output for name, output in aliases.items() if name not in shadowed}
+    names: dict[str, BoundExpression] = {}
+    for item, output in zip(parts.items, outputs, strict=True):
+        if item.alias is not None and fold(item.alias) not in shadowed:
+            names.setdefault(fold(item.alias), output)
     return parts.binder(AliasScope(names, parts.names)).bind(qualify)
 
 

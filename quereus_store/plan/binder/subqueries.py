@@ -13,6 +13,7 @@ from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.comparisons import cast_to, check_width, compare_rows, negation
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds, is_row, scalar
+from quereus_store.plan.binder.grouping import GroupedAliasScope
 from quereus_store.plan.binder.scopes import reference
 from quereus_store.plan.expressions import (
     BoundExpression,
@@ -29,7 +30,10 @@ _ONE = Literal(INTEGER, False, None, 1)
 
 
 def _plan(binder: ExpressionBinder, query: nodes.Query | nodes.DataModification) -> PlanNode:
-    return queries.bind_query_in(binder.environment.nested(), query, binder.scope)
+    scope = binder.scope
+    if isinstance(scope, GroupedAliasScope):
+        scope = scope.inside_subquery()
+    return queries.bind_query_in(binder.environment.nested(), query, scope)
 
 
 @binds(nodes.Subquery)

@@ -64,6 +64,13 @@ def ordinal_of(node: nodes.Expression) -> int | None:
     return None
 
 
+def _same_spelling(left: nodes.ColumnReference, right: nodes.ColumnReference) -> bool:
+    """Whether names that mean nothing out here, such as a subquery's own, are written alike."""
+    return [fold(part or "") for part in (left.schema, left.table, left.column)] == [
+        fold(part or "") for part in (right.schema, right.table, right.column)
+    ]
+
+
 Identity = Callable[[nodes.ColumnReference], Any]
 
 
@@ -72,8 +79,8 @@ def same_expression(left: Any, right: Any, identify_left: Identity, identify_rig
     if type(left) is not type(right):
         return False
     if isinstance(left, nodes.ColumnReference):
-        meaning = identify_left(left)
-        return meaning is not None and meaning == identify_right(right)
+        meaning, other = identify_left(left), identify_right(right)
+        return meaning == other if meaning is not None else other is None and _same_spelling(left, right)
     if isinstance(left, tuple):
         return len(left) == len(right) and all(
             same_expression(a, b, identify_left, identify_right) for a, b in zip(left, right, strict=True)

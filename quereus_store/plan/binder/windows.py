@@ -18,7 +18,7 @@ from quereus_store.functions.windows import check_window_call
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name, sort_term
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds
-from quereus_store.plan.binder.scopes import reference
+from quereus_store.plan.binder.scopes import Scope, reference
 from quereus_store.plan.binder.syntax import mentions_columns
 from quereus_store.plan.expressions import BoundExpression, Column, SortTerm
 from quereus_store.plan.nodes import (
@@ -46,15 +46,19 @@ class _Group:
 
 
 class WindowCollector:
-    """The window calls of one SELECT, and the windows that it names."""
+    """The window calls of one SELECT, and the windows that it names.
 
-    __slots__ = ("columns", "environment", "groups", "named")
+    ``scope`` is what OVER sees where that is not what the call's clause sees.
+    """
+
+    __slots__ = ("columns", "environment", "groups", "named", "scope")
 
     def __init__(self, environment: Environment, definitions: Sequence[nodes.WindowDefinition]) -> None:
         self.environment = environment
         self.named: dict[str, nodes.WindowSpecification] = {}
         self.groups: list[_Group] = []
         self.columns: set[int] = set()
+        self.scope: Scope | None = None
         for definition in definitions:
             if fold(definition.name) in self.named:
                 raise sql_error(
@@ -133,8 +137,9 @@ def _window_call(binder: ExpressionBinder, node: nodes.WindowCall) -> BoundExpre
         raise sql_error(StatusCode.ERROR, f"Window function {name} not allowed in this context", position)
     specification = collector.resolve(node.window)
     inner = ExpressionBinder(binder.environment, binder.scope, binder.aggregates)
-    partition = inner.bind_all(specification.partition_by)
-    order = tuple([sort_term(inner.bind(term.expression), term) for term in specification.order_by])
+    window = ExpressionBinder(binder.environment, collector.scope or binder.scope, binder.aggregates)
+    partition = window.bind_all(specification.partition_by)
+    order = tuple([sort_term(window.bind(term.expression), term) for term in specification.order_by])
     frame = _frame(inner, specification.frame, order)
     registry = binder.environment.context.registry
     function = registry.find(name, len(node.call.arguments))
