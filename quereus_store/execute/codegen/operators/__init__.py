@@ -8,4 +8,5 @@ from quereus_store.execute.codegen.operators import (  # noqa: F401
     rows,
     scans,
     sets,
+    windows,
 )

@@ -1,0 +1,107 @@
+"""Window functions: rows are gathered with everything that the calls read, then handed to a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quereus_store.execute.codegen import kernels, window_kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
+from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.operators.ordering import write_sort
+from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.functions.registry import AggregateFunction
+from quereus_store.plan import nodes
+from quereus_store.plan.expressions import BoundExpression, ColumnRef
+from quereus_store.types.sortkeys import identity_key, order_key
+
+
+class _Wide:
+    """Rows of the input's columns, widened by the other expressions that the window reads."""
+
+    def __init__(self, columns: Sequence[nodes.Column]) -> None:
+        self.ids = list(column_ids(columns))
+        self.computed: list[BoundExpression] = []
+
+    def position(self, expression: BoundExpression) -> int:
+        """Where an expression's value stands in a row."""
+        if isinstance(expression, ColumnRef) and expression.id in self.ids:
+            return self.ids.index(expression.id)
+        if expression not in self.computed:
+            self.computed.append(expression)
+        return len(self.ids) + self.computed.index(expression)
+
+
+@operator(nodes.Window)
+def window(compiler: QueryCompiler, node: nodes.Window) -> Pipeline:
+    """All calls over one partitioning and ordering."""
+    module = compiler.module
+    wide = _Wide(node.input.columns)
+    partition = _identity(compiler, wide, node.partition, node.partition_using)
+    order = _identity(
+        compiler, wide, [term.expression for term in node.order], [term.using for term in node.order]
+    )
+    positions = [wide.position(term.expression) for term in node.order]
+    tasks = [_task(compiler, node, call, wide, positions) for call in node.calls]
+    pipeline = compiler.open(node.input)
+    width = len(wide.ids)
+
+    def row(compiled: ExpressionCompiler) -> str:
+        sources = [compiled.scope.column(column_id) for column_id in wide.ids]
+        return tuple_display([*sources, *compiled.values(wide.computed)]) if wide.ids or wide.computed else "()"
+
+    rows = compiler.close_values(pipeline, row) if wide.computed else compiler.close(pipeline, wide.ids)
+    sort = write_sort(compiler, node.order, positions)
+    gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_rows)
+    source = (
+        f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order},"
+        f" {tuple_display(tasks)})"
+    )
+    return compiler.over_batches(f"{module.helper(kernels.in_batches)}({source})", node.columns)
+
+
+def _identity(
+    compiler: QueryCompiler, wide: _Wide, keys: Sequence[BoundExpression], using: Sequence[str]
+) -> str:
+    """Source of a function from a row to the identity of some expressions; ``None`` for none."""
+    if not keys:
+        return "None"
+    parts = []
+    for key, name in zip(keys, using, strict=True):
+        recipe = identity_key(key.type, key.nullable, compiler.services.collation(name))
+        parts.append(compiler.module.render(recipe.template, f"row[{wide.position(key)}]"))
+    return f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"
+
+
+def _task(
+    compiler: QueryCompiler,
+    node: nodes.Window,
+    call: nodes.WindowCall,
+    wide: _Wide,
+    positions: Sequence[int],
+) -> str:
+    module = compiler.module
+    function = module.bind("window_function", call.function)
+    arguments = tuple(wide.position(argument) for argument in call.arguments)
+    frame = call.frame
+    measured = frame.unit is nodes.FrameUnit.RANGE and (frame.start_offset or frame.end_offset)
+    distance = positions[0] if measured and positions else None
+    keep = None if call.filter is None else wide.position(call.filter)
+    descending = bool(node.order) and node.order[0].descending
+    key = "None"
+    if isinstance(call.function, AggregateFunction) and call.function.collated:
+        recipe = order_key(call.arguments[0].type, False, compiler.services.collation(call.using))
+        if not recipe.is_plain:
+            key = f"lambda value: {module.render(recipe.template, 'value')}"
+    return (
+        f"{module.helper(window_kernels.WindowTask)}({function}, {arguments!r}, {_frame(compiler, frame)},"
+        f" {keep}, {distance}, {descending}, {call.ignore_nulls}, {key})"
+    )
+
+
+def _frame(compiler: QueryCompiler, frame: nodes.Frame) -> str:
+    module = compiler.module
+    none = module.bind("no_offset", window_kernels.NO_OFFSET)
+    start = constant_value(compiler, frame.start_offset) if frame.start_offset else none
+    end = constant_value(compiler, frame.end_offset) if frame.end_offset else none
+    kinds = (frame.unit.value, frame.start.value, frame.end.value, frame.exclusion.value)
+    return f"{module.helper(window_kernels.frame)}({', '.join(map(repr, kinds))}, {start}, {end})"

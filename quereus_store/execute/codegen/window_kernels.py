@@ -1,0 +1,102 @@
+"""Windows at run time: rows sorted and parted, each call over each partition as whole columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quereus_store.functions.registry import AggregateFunction
+from quereus_store.functions.windows import (
+    FrameSpecification,
+    Partition,
+    Peers,
+    WindowFunction,
+    aggregate_over,
+    frame_offset,
+    frames_of,
+)
+from quereus_store.functions.windows import peers_of as peers_of_rows
+from quereus_store.modules.contract import Row
+from quereus_store.types import truth
+
+
+NO_OFFSET = object()
+"""Stands for the offset of a bound that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTask:
+    """One window call: the function, where its arguments and FILTER stand in a row, its frame.
+
+    ``distance`` is the position of the order value that RANGE offsets measure;
+    ``key`` the order key of min and max.
+    """
+
+    function: WindowFunction | AggregateFunction
+    arguments: tuple[int, ...]
+    frame: FrameSpecification
+    keep: int | None = None
+    distance: int | None = None
+    descending: bool = False
+    ignore_nulls: bool = False
+    key: Callable[[Any], Any] | None = None
+
+    def over(self, rows: Sequence[Row], peers: Peers) -> list[Any]:
+        """The call's value for each row of a sorted partition."""
+        columns = [[row[position] for row in rows] for position in self.arguments]
+        distances = None if self.distance is None else [row[self.distance] for row in rows]
+        frames = frames_of(self.frame, peers, distances, descending=self.descending)
+        if isinstance(self.function, AggregateFunction):
+            keep = None if self.keep is None else [truth(row[self.keep]) for row in rows]
+            return aggregate_over(self.function, frames, columns or [list(rows)], key=self.key, keep=keep)
+        return self.function.evaluate(Partition(len(rows), peers, frames), columns, self.ignore_nulls)
+
+
+def frame(
+    unit: str, start: str, end: str, exclusion: str, start_offset: Any, end_offset: Any
+) -> FrameSpecification:
+    """A frame clause with its offsets checked; raises ERROR for a bad one."""
+    return FrameSpecification(
+        unit,
+        start,
+        end,
+        *(0 if value is NO_OFFSET else frame_offset(value, unit) for value in (start_offset, end_offset)),
+        exclusion,
+    )
+
+
+
+
+def window_rows(
+    rows: list[Row],
+    width: int,
+    partition: Callable[[Row], Any] | None,
+    sort: Callable[[list[Row]], list[Row]],
+    order: Callable[[Row], Any] | None,
+    tasks: Sequence[WindowTask],
+) -> list[Row]:
+    """The first ``width`` columns of each row, and the value of each call.
+
+    ``partition`` and ``order`` give what must be equal within a partition and
+    among peers; None means one partition, or all rows peers.
+    """
+    rows = sort(rows)
+    parts: defaultdict[Any, list[Row]] = defaultdict(list)
+    if partition is None:
+        if rows:
+            parts[None] = rows
+    else:
+        for row in rows:
+            parts[partition(row)].append(row)
+    result: list[Row] = []
+    for part in parts.values():
+        peers = peers_of_rows(len(part), None if order is None else list(map(order, part)))
+        columns = [task.over(part, peers) for task in tasks]
+        values = zip(*columns, strict=True)
+        if len(part[0]) == width:
+            result += [row + value for row, value in zip(part, values, strict=True)]
+        else:
+            result += [row[:width] + value for row, value in zip(part, values, strict=True)]
+    return result
