@@ -15,22 +15,24 @@ from quereus_store.functions.registry import (
     FunctionRegistry,
     ScalarFunction,
 )
+from quereus_store.schema.ddl import table_ddl, view_ddl
+from quereus_store.schema.manager import MAIN, parent_key, parent_of
 from quereus_store.schema.objects import (
     Catalog,
     ForeignKey,
     IndexSchema,
     TableSchema,
     Tags,
-    UniqueConstraint,
     ViewSchema,
+    fold,
 )
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import render_expression
+from quereus_store.sql.renderer.base import quote_identifier
 from quereus_store.sql.traversal import walk
 from quereus_store.types.json import render_json
 from quereus_store.types.values import to_text
 
-EXPOSE_TAG = "quereus.expose_implicit_index"
 _TEXT_FLAG, _DETERMINISTIC_FLAG = 1, 0x800
 _ALSO_WINDOW = frozenset({"count", "sum", "avg", "min", "max"})
 
@@ -51,8 +53,6 @@ def quoted(name: str) -> str:
 def table_sql(table: TableSchema) -> str:
     """The display SQL of a table; a maintained table shows the statement that creates it."""
     if table.derivation is not None:
-        from quereus_store.schema.ddl import table_ddl
-
         return table_ddl(table)
     columns = ", ".join(f"{quoted(column.name)} {column.type.name}" for column in table.columns)
     module = f"{table.module}({_arguments(table.module_arguments)})"
@@ -64,13 +64,14 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
 
 
 def view_sql(view: ViewSchema) -> str:
-    """The statement that creates a view."""
-    from quereus_store.schema.ddl import view_ddl
+    """The statement that creates a view, its name unqualified in ``main``."""
+    text = view_ddl(view)
+    if fold(view.schema) != MAIN:
+        return text
+    return "create view " + text.removeprefix(f"create view {quote_identifier(view.schema)}.")
 
-    return view_ddl(view)
 
-
-def index_sql(table: TableSchema, index: IndexSchema, name: str) -> str:
+def index_sql(table: TableSchema, index: IndexSchema) -> str:
     """The display SQL of an index."""
     parts = []
     for part in index.parts:
@@ -79,42 +80,18 @@ def index_sql(table: TableSchema, index: IndexSchema, name: str) -> str:
         else:
             key = "" if part.expression is None else render_expression(part.expression)
         parts.append(f"{key} COLLATE {part.collation}{' DESC' if part.descending else ''}")
-    return f"CREATE INDEX {quoted(name)} ON {quoted(table.name)} ({', '.join(parts)})"
-
-
-def shown_indexes(table: TableSchema) -> Iterator[tuple[IndexSchema, UniqueConstraint | None]]:
-    """The indexes to list: those that were created, and hidden ones whose constraint asks to be exposed.
-
-    The constraint comes with an exposed hidden index only.
-    """
-    owners = {constraint.index.lower(): constraint for constraint in table.unique_constraints}
-    for index in table.indexes:
-        if not index.hidden:
-            yield index, None
-            continue
-        owner = owners.get(index.name.lower())
-        if owner is not None and owner.tags.get(EXPOSE_TAG) is True:
-            yield index, owner
-
-
-def exposed_index_name(table: TableSchema, index: IndexSchema, constraint: UniqueConstraint | None) -> str:
-    """The name under which an index is listed."""
-    if constraint is None:
-        return index.name
-    if constraint.named:
-        return constraint.name
-    return "_uc_" + "_".join(table.columns[column].name for column in constraint.columns)
+    return f"CREATE INDEX {quoted(index.name)} ON {quoted(table.name)} ({', '.join(parts)})"
 
 
 def referenced_columns(catalog: Catalog, table: TableSchema, key: ForeignKey) -> list[str | None]:
     """The parent columns of a foreign key: as declared, else the parent's primary key, else None."""
     if key.parent_columns is not None:
         return list(key.parent_columns)
-    parent = catalog.table(key.parent_schema or table.schema, key.parent_table)
-    parts = parent.primary_key.parts if parent is not None else ()
-    if parent is None or len(parts) != len(key.columns):
+    parent = parent_of(catalog, table, key)
+    positions = None if parent is None else parent_key(parent, key)
+    if parent is None or positions is None or len(positions) != len(key.columns):
         return [None] * len(key.columns)
-    return [parent.columns[part.column].name for part in parts]
+    return [parent.columns[position].name for position in positions]
 
 
 def table_references(catalog: Catalog, schema: str, expression: nodes.Expression) -> list[dict[str, str]]:

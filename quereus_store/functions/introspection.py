@@ -16,14 +16,12 @@ from typing import Any, Protocol
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.functions.catalog_rows import (
-    exposed_index_name,
     function_arity,
     function_flags,
     function_kind,
     function_signature,
     index_sql,
     referenced_columns,
-    shown_indexes,
     table_references,
     table_sql,
     tags_text,
@@ -31,6 +29,7 @@ from quereus_store.functions.catalog_rows import (
     visible_functions,
 )
 from quereus_store.functions.registry import Function, FunctionRegistry, ResultColumn, TableFunction
+from quereus_store.schema.constraints import visible_indexes
 from quereus_store.schema.objects import (
     Catalog,
     Operation,
@@ -124,10 +123,8 @@ def schema_rows(context: IntrospectionContext) -> Iterator[_Row]:
 def _table_rows(schema: str, table: TableSchema) -> Iterator[_Row]:
     kind = "table" if table.derivation is None else "materialized_view"
     yield (schema, kind, table.name, table.name, table_sql(table), tags_text(table.tags))
-    for index, constraint in shown_indexes(table):
-        name = exposed_index_name(table, index, constraint)
-        tags = tags_text(index.tags if constraint is None else constraint.tags)
-        yield (schema, "index", name, table.name, index_sql(table, index, name), tags)
+    for index in visible_indexes(table):
+        yield (schema, "index", index.name, table.name, index_sql(table, index), tags_text(index.tags))
 
 
 def function_info(context: IntrospectionContext, *arguments: Value) -> Iterator[_Row]:
@@ -185,19 +182,19 @@ def table_info(context: IntrospectionContext, name: Value) -> Iterator[_Row]:
 def index_info(context: IntrospectionContext, name: Value) -> Iterator[_Row]:
     """index_info(t): the parts of a table's indexes."""
     table = _table(context, "index_info", name)
-    for index, constraint in shown_indexes(table):
-        shown = exposed_index_name(table, index, constraint)
-        tags = tags_text(index.tags if constraint is None else constraint.tags)
+    for index in visible_indexes(table):
+        # An exposed structure behind a constraint is no unique index: the constraint is what is unique.
+        unique = index.unique and not index.hidden
         for sequence, part in enumerate(index.parts):
             yield (
-                shown,
+                index.name,
                 sequence,
                 None if part.column is None else table.columns[part.column].name,
                 int(part.descending),
                 part.collation,
-                int(index.unique and constraint is None),
+                int(unique),
                 int(index.where is not None),
-                tags,
+                tags_text(index.tags),
             )
 
 

@@ -55,7 +55,7 @@ def _round_places(value: Value, digits: Value) -> Number | None:
 def _round_integer(number: int, zeros: int) -> int:
     if zeros > number.bit_length():
         return 0
-    unit = 10**zeros
+    unit: int = 10**zeros
     return (2 * number + unit) // (2 * unit) * unit
 
 

@@ -196,7 +196,9 @@ def test_avg_is_made_of_sum_and_count(values: list[int]) -> None:
     assert combined == aggregate("avg", values)
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1), st.randoms(use_true_random=False)
+)
 def test_the_order_of_the_rows_does_not_matter_to_sums(values: list[float], shuffler: random.Random) -> None:
     shuffled = values[:]
     shuffler.shuffle(shuffled)

@@ -117,7 +117,7 @@ SHAPES: list[tuple[str, list[Any], list[Any]]] = [
     ("number[][]", [[[1], []]], [[1]]),
     ("[number, string?, ...boolean[]]", [[1], [1, "a"], [1, "a", True]], [[], ["a"], [1, "a", 2]]),
     (
-        "{ a: number; b?: string\n \"odd key\": any, // tail\n }",
+        '{ a: number; b?: string\n "odd key": any, // tail\n }',
         [{"a": 1, "odd key": 0}, {"a": 1, "b": "x", "odd key": None, "more": 1}],
         [{"a": 1}, {"a": 1, "b": 2, "odd key": 0}],
     ),

@@ -14,6 +14,7 @@ from quereus_store.errors import Error, StatusCode
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry, ScalarFunction
 from quereus_store.types.logical import ANY, BLOB, INTEGER, JSON, NULL, NUMERIC, REAL, TEXT
+
 from .calling import scalar
 
 BIG = 2**70 + 1

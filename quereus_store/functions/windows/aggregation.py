@@ -153,7 +153,9 @@ def _summing(
 # --- min and max --------------------------------------------------------------------------------------------
 
 
-def _extreme(beats: Callable[[Any, Any], bool]) -> Callable[[Frames, Columns, Key | None], list[Value]]:
+def _extreme(
+    better: Callable[[Any, Any], Any], beats: Callable[[Any, Any], bool]
+) -> Callable[[Frames, Columns, Key | None], list[Value]]:
     """min or max: keep the rows that no later row of the frame beats; the first of them wins."""
 
     def winners(part: Part, keys: Sequence[Any]) -> Iterator[int | None]:
@@ -174,6 +176,10 @@ def _extreme(beats: Callable[[Any, Any], bool]) -> Callable[[Frames, Columns, Ke
         values = columns[0]
         keys = values if key is None else list(map(key, values))
         if len(frames.parts) == 1:
+            starts, ends = frames.parts[0]
+            if key is None and starts[0] == starts[-1]:
+                running = [None, *accumulate(values[starts[0] :], better)]
+                return [running[end - starts[0]] for end in ends]
             return [None if row is None else values[row] for row in winners(frames.parts[0], keys)]
         results: list[Value] = []
         for rows in zip(*[winners(part, keys) for part in frames.parts], strict=True):
@@ -192,8 +198,8 @@ _FAST: dict[Callable[..., Value], Callable[[Frames, Columns, Key | None], list[V
     SUM.evaluate: _summing(None, lambda total, count: total, lambda total, count: total),
     TOTAL.evaluate: _summing(0.0, lambda total, count: exact.divided(total, 1), lambda total, count: total),
     AVG.evaluate: _summing(None, exact.divided, lambda total, count: total / count),
-    MIN.evaluate: _extreme(lt),
-    MAX.evaluate: _extreme(gt),
+    MIN.evaluate: _extreme(min, lt),
+    MAX.evaluate: _extreme(max, gt),
 }
 
 

@@ -65,8 +65,10 @@ def _rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -
 
 def _dense_rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -> list[Value]:
     # A group of peers begins where a row is its own first peer.
-    begins = [start == row for row, start in enumerate(partition.peers.starts)]
-    return [*accumulate(begins, int.__add__, initial=0)][1:]
+    begins = [int(start == row) for row, start in enumerate(partition.peers.starts)]
+    ranks: list[Value] = []
+    ranks.extend(accumulate(begins))
+    return ranks
 
 
 def _percent_rank(partition: Partition, columns: Sequence[Column], ignore_nulls: bool) -> list[Value]:
