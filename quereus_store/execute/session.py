@@ -97,7 +97,7 @@ class Session:
         handler = HANDLERS.get(type(statement))
         if handler is not None:
             return handler(self, statement, parameters)
-        if isinstance(statement, nodes.Query | _MUTATIONS):
+        if isinstance(statement, (nodes.Query, *_MUTATIONS)):
             transaction = self.transaction or self._begin()
             try:
                 made = self._prepare(statement, transaction, parameters)
@@ -125,7 +125,7 @@ class Session:
 
     def prepare(self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS) -> Any:
         """A query or row change as a prepared statement; raises UNSUPPORTED for other statements."""
-        if not isinstance(statement, nodes.Query | _MUTATIONS):
+        if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
             raise unsupported(f"EXPLAIN {_statement_name(statement)}", statement.position)
         transaction = self.transaction or self._begin()
         try:
