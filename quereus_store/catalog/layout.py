@@ -66,6 +66,12 @@ def store_prefix(store: int) -> bytes:
     return bytes((_ONE_BYTE_IDS + length - 1,)) + store.to_bytes(length, "big")
 
 
+def parse_store(key: bytes) -> int:
+    """The id of the store that a key belongs to."""
+    first = key[0]
+    return first if first < _ONE_BYTE_IDS else int.from_bytes(key[1 : first - _ONE_BYTE_IDS + 2], "big")
+
+
 def store_range(store: int) -> tuple[bytes, bytes]:
     """The range of a store: its prefix (inclusive) and the end (exclusive)."""
     prefix = store_prefix(store)
