@@ -34,7 +34,11 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
-import plyvel
+try:
+    import plyvel
+except ImportError:  # The same binding under the name that newer interpreters have it.
+    import plyvel_next as plyvel
+
 from sortedcontainers import SortedDict
 
 from quereus_store.backends.contract import Item, Savepoint
@@ -45,6 +49,10 @@ from quereus_store.errors import Error, StatusCode, sql_error
 
 _FAILURES = (plyvel.Error, OSError)
 _key_of: Callable[[Item], bytes] = itemgetter(0)
+
+_ITEMS: dict[str, bool] = {}
+_KEYS = {"include_value": False}
+_VALUES = {"include_key": False}
 
 _UNTOUCHED = object()
 """Note of a key that the overlay did not hold."""
@@ -101,29 +109,48 @@ class LeveldbReadTransaction:
         self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
     ) -> Iterator[list[Item]]:
         """Items of a range in batches."""
-        return self._batches(lower, upper, reverse, batch_size, {})
+        return self._batches(lower, upper, reverse, batch_size, _ITEMS)
 
     def scan_keys(
         self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
     ) -> Iterator[list[bytes]]:
         """Keys of a range in batches."""
-        return self._batches(lower, upper, reverse, batch_size, {"include_value": False})
+        return self._batches(lower, upper, reverse, batch_size, _KEYS)
 
     def scan_values(
         self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
     ) -> Iterator[list[bytes]]:
         """Values of a range in batches."""
-        return self._batches(lower, upper, reverse, batch_size, {"include_key": False})
+        return self._batches(lower, upper, reverse, batch_size, _VALUES)
 
     def _batches(
         self, lower: bytes, upper: bytes | None, reverse: bool, batch_size: int, options: dict[str, bool]
     ) -> Iterator[list[Any]]:
         if upper is not None and lower >= upper:
             return
+        if reverse:
+            pick = itemgetter(0) if options == _KEYS else itemgetter(1) if options == _VALUES else None
+            for items in self._backwards(lower, upper, batch_size):
+                yield items if pick is None else list(map(pick, items))
+            return
         try:
-            source = self._live().iterator(start=lower, stop=upper, reverse=reverse, **options)
-            with closing(source) as entries:
+            with closing(self._live().iterator(start=lower, stop=upper, **options)) as entries:
                 while batch := list(islice(entries, batch_size)):
+                    yield batch
+                    self._live()
+        except _FAILURES as failure:
+            raise _translate(failure, self._backend.path, "read") from failure
+
+    def _backwards(self, lower: bytes, upper: bytes | None, batch_size: int) -> Iterator[list[Item]]:
+        """Items in reverse.  A reverse iterator with two close bounds misses keys, so one is kept here."""
+        try:
+            with closing(self._live().iterator(stop=upper, reverse=True)) as entries:
+                while batch := list(islice(entries, batch_size)):
+                    if batch[-1][0] < lower:
+                        batch = [item for item in batch if item[0] >= lower]
+                        if batch:
+                            yield batch
+                        return
                     yield batch
                     self._live()
         except _FAILURES as failure:
@@ -207,7 +234,7 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         self, lower: bytes, upper: bytes | None, reverse: bool, limit: int
     ) -> tuple[list[Item], bytes | None]:
         """Items from the start of a range, and the key up to which it is read (None: all of it)."""
-        stored: list[Item] = next(super()._batches(lower, upper, reverse, limit, {}), [])
+        stored: list[Item] = next(super()._batches(lower, upper, reverse, limit, _ITEMS), [])
         changed = list(islice(self._overlay.irange(lower, upper, (True, False), reverse), limit))
         ends = [keys[-1] for keys in ([key for key, _ in stored], changed) if len(keys) == limit]
         reached = (max if reverse else min)(ends) if ends else None
@@ -395,8 +422,8 @@ class LeveldbBackend:
         if error.code is StatusCode.BUSY:
             return sql_error(
                 StatusCode.BUSY,
-                f"cannot open '{self.path}': it is open already, in another process or in this one, and LevelDB "
-                "belongs to one process at a time",
+                f"cannot open '{self.path}': it is open already, in another process or in this one, and "
+                "LevelDB belongs to one process at a time",
             )
         return error
 

@@ -174,13 +174,19 @@ class LmdbBackend:
                 raise translate(failure, self.path, "open", StatusCode.CANTOPEN) from failure
 
     def close(self) -> None:
-        """Close the database, ending transactions that are still open; may be repeated."""
+        """Close the database, ending transactions that are still open; may be repeated.
+
+        BUSY while *another* thread has a write transaction open: only that thread can end it.
+        """
         if self._closed:
             return
+        self._collect_stranded()
+        if self._writer_lock.owner not in (None, threading.get_ident()):
+            raise sql_error(
+                StatusCode.BUSY, f"cannot close '{self.path}': another thread has a write transaction open"
+            )
         self._closed = True
-        if self._environment is not None and not self._forked_away:
-            self._collect_stranded()
-            self._close_environment()
+        self._close_environment()
         self._active.clear()
 
     def _close_environment(self) -> None:
