@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import log2
+from math import log2, sqrt
 
 from quereus_store.modules.contract import (
     AccessKind,
@@ -44,7 +44,7 @@ from quereus_store.types.collations import honours_collation
 from quereus_store.types.logical import LogicalType
 
 DEFAULT_ROWS = 1000
-EQUAL_FRACTION = 0.1
+MORE_EQUAL_FRACTION = 0.1
 BOUND_FRACTION = 0.3
 WINDOW_FRACTION = 0.15
 PARTIAL_FRACTION = 0.3
@@ -268,10 +268,13 @@ class _Planner:
         return AccessKind.POINT if whole else AccessKind.RANGE
 
     def _estimate(self, way: _Way, match: _Match) -> float:
-        fraction = EQUAL_FRACTION ** len(match.prefix)
+        rows = way.rows
+        if match.prefix:
+            # As many rows per value as there are values; each further part tells a tenth of them apart.
+            rows = sqrt(rows) * MORE_EQUAL_FRACTION ** (len(match.prefix) - 1)
         bounds = (match.lower is not None) + (match.upper is not None)
-        fraction *= (1.0, BOUND_FRACTION, WINDOW_FRACTION)[bounds]
-        return max(1.0, float(int(way.rows * fraction)))
+        rows *= (1.0, BOUND_FRACTION, WINDOW_FRACTION)[bounds]
+        return max(1.0, float(int(rows)))
 
     def _cost(self, way: _Way, match: _Match, rows: float, lists: int, single: bool) -> float:
         fetch = 0.0 if way.index is None else rows * self.costs.point_read

@@ -1,0 +1,112 @@
+"""Sorted rows in chunks: sharing, splitting, joining."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quereus_store.errors import InternalError
+from quereus_store.modules.memory import chunks
+from quereus_store.modules.memory.chunks import DuplicateKey, SortedRows
+
+
+def filled(keys):
+    rows = SortedRows()
+    rows.merge(list(keys), [(key,) for key in keys])
+    return rows
+
+
+def keys_of(rows):
+    return [key for batch in rows.all_rows() for (key,) in batch]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    for name, size in {"FULL": 8, "LARGEST": 12, "SMALLEST": 3}.items():
+        monkeypatch.setattr(chunks, name, size)
+
+
+def test_in_order_appends_fill_their_chunks():
+    rows = SortedRows()
+    for key in range(20):
+        rows.insert(key, (key,))
+    assert [len(chunk.keys) for chunk in rows.chunks] == [8, 8, 4]
+    assert rows.lasts == [7, 15, 19]
+
+
+def test_a_chunk_that_grows_too_large_is_cut_in_two():
+    rows = filled(range(0, 16, 2))
+    for key in range(1, 10, 2):
+        rows.insert(key, (key,))
+    assert [len(chunk.keys) for chunk in rows.chunks] == [6, 7]
+    assert keys_of(rows) == sorted([*range(0, 16, 2), *range(1, 10, 2)])
+
+
+def test_a_chunk_that_shrinks_joins_its_neighbour():
+    rows = filled(range(16))
+    for key in (0, 1, 2, 3, 8, 9, 10, 11, 12, 13):
+        rows.delete(key)
+    assert [len(chunk.keys) for chunk in rows.chunks] == [6]
+    assert keys_of(rows) == [4, 5, 6, 7, 14, 15]
+
+
+def test_a_scan_hands_out_the_very_lists():
+    rows = filled(range(20))
+    assert all(batch is chunk.rows for batch, chunk in zip(rows.all_rows(), rows.chunks, strict=True))
+
+
+def test_a_taken_key_tells_who_has_it_and_leaves_everything():
+    rows = filled(range(0, 40, 2))
+    assert rows.insert(4, ("new",)) == (4,)
+    with pytest.raises(DuplicateKey) as caught:
+        rows.merge([1, 3, 8, 41], [("a",), ("b",), ("c",), ("d",)])
+    assert (caught.value.row, caught.value.existing) == (("c",), (8,))
+    assert keys_of(rows) == list(range(0, 40, 2))
+
+
+def test_changing_what_is_not_there_is_a_defect():
+    rows = filled([1, 2])
+    for change in (lambda: rows.delete(3), lambda: rows.replace(0, ()), lambda: rows.remove([1, 5])):
+        with pytest.raises(InternalError):
+            change()
+
+
+BATCHES = st.lists(st.lists(st.integers(0, 200), unique=True, max_size=60), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(BATCHES, BATCHES, st.integers(0, 30))
+def test_batches_agree_with_a_dictionary(inserted, removed, sparse):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "SPARSE", sparse)
+        rows, model, undo, states = SortedRows(), {}, [], []
+        for number, (some, others) in enumerate(zip(inserted, removed, strict=False)):
+            new = sorted(set(some) - set(model))
+            gone = sorted(set(others) & (set(model) | set(new)))
+            kept = sorted((set(model) | set(new)) - set(gone))[::2]
+            states.append((dict(model), rows.fork(), rows.freeze()))
+            undo.append(rows.merge(new, [(key, number) for key in new]))
+            undo.append(rows.remove(gone))
+            undo.append(rows.replace_many(kept, [(key, -number) for key in kept]))
+            model.update({key: (key, number) for key in new})
+            model = {key: row for key, row in model.items() if key not in gone}
+            model.update({key: (key, -number) for key in kept})
+            check(rows, model)
+        for before, fork, _ in reversed(states):
+            check(fork, before)
+            for _ in range(3):
+                function, *arguments = undo.pop()
+                function(*arguments)
+            check(rows, before)
+
+
+def check(rows, model):
+    expected = [model[key] for key in sorted(model)]
+    assert [row for batch in rows.all_rows() for row in batch] == expected
+    assert [row for batch in rows.all_rows(reverse=True) for row in batch] == expected[::-1]
+    assert rows.count == len(expected)
+    assert rows.lasts == [chunk.keys[-1] for chunk in rows.chunks]
+    assert all(rows.get(key) == model.get(key) for key in range(0, 200, 7))
+    found = [
+        row for batch in rows.between(rows.position(20, False), rows.position(90, True)) for row in batch
+    ]
+    assert found == [model[key] for key in sorted(model) if 20 <= key <= 90]
