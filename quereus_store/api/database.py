@@ -20,6 +20,8 @@ from quereus_store.functions.user import aggregate_function_from, scalar_functio
 from quereus_store.modules.contract import CatalogProblem, Module
 from quereus_store.modules.memory import MemoryModule
 from quereus_store.schema.objects import Catalog
+from quereus_store.store.check import Finding, check_store
+from quereus_store.store.module import StoreModule
 from quereus_store.store.open import open_store
 from quereus_store.types import LogicalType
 
@@ -55,6 +57,20 @@ class Database:
     def problems(self) -> tuple[CatalogProblem, ...]:
         """Catalog entries that could not be brought back when the database was opened."""
         return self.engine.problems
+
+    def check(self) -> list[Finding]:
+        """What the storage finds wrong with its rows, keys, indexes and counts; empty when in order.
+
+        Reads the whole database from one snapshot and changes nothing.
+        """
+        module = self.engine.persistent_module
+        if not isinstance(module, StoreModule):
+            return []
+        snapshot = module.begin_read()
+        try:
+            return check_store(module, snapshot)
+        finally:
+            snapshot.rollback()
 
     # -- what programs add ---------------------------------------------------------
 

@@ -212,7 +212,13 @@ lines', 1);
 
 def test_check_says_what_is_in_order(run: Run) -> None:
     run("app.qdb", "-c", SCRIPT)
-    assert run("check", "app.qdb") == (0, "table crew: 2 rows, in order\nThe database is in order.\n", "")
+    assert run("check", "app.qdb") == (
+        0,
+        "storage: rows, keys, indexes and counts in order\n"
+        "table crew: 2 rows, in order\n"
+        "The database is in order.\n",
+        "",
+    )
 
 
 def test_unknown_words_are_usage_errors(run: Run) -> None:

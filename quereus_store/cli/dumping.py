@@ -1,0 +1,132 @@
+"""A database as SQL: the statements that make its objects, and the rows as INSERTs.
+
+The schema is printed in the form of a session with default options, so the dump can be run into a
+file of any storage or into memory.  Rows stand between ``begin`` and ``commit``: references between
+tables are judged when all rows are there.  Indexes and views follow the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from quereus_store.cli.names import quote
+from quereus_store.schema.builder import TableSettings
+from quereus_store.schema.ddl import SessionForm, assertion_ddl, index_ddl, table_ddl, view_ddl
+from quereus_store.schema.objects import Catalog, TableSchema
+
+if TYPE_CHECKING:
+    from quereus_store import Connection
+
+_ROWS_A_STATEMENT = 50
+_TEMPORARY = "temp"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaItem:
+    """One statement of the schema: the object it makes, and the table that object belongs to."""
+
+    kind: str
+    name: str
+    table: str
+    sql: str
+
+
+def schema_statements(connection: Connection) -> list[SchemaItem]:
+    """The statements that make the schema anew, in the order in which they have to run."""
+    catalog = connection.database.catalog
+    form = _session_form(connection)
+    plain = [table for table in _tables(catalog) if table.derivation is None]
+    derived = [table for table in _tables(catalog) if table.derivation is not None]
+    items = [SchemaItem("table", table.name, table.name, table_ddl(table, form)) for table in plain]
+    items += [
+        SchemaItem("index", index.name, table.name, index_ddl(index, table, form))
+        for table in plain
+        for index in table.indexes
+        if not index.hidden
+    ]
+    for schema in _schemas(catalog):
+        items += [SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()]
+    items += [SchemaItem("table", table.name, table.name, table_ddl(table)) for table in derived]
+    for schema in _schemas(catalog):
+        items += [
+            SchemaItem("assertion", assertion.name, assertion.name, assertion_ddl(assertion))
+            for assertion in schema.assertions.values()
+        ]
+    return items
+
+
+def dump_database(connection: Connection, stream: TextIO, *, rows: bool = True) -> None:
+    """Write the whole database as a script; without ``rows`` the schema alone."""
+    items = schema_statements(connection)
+    tables = [item for item in items if item.kind == "table"]
+    stream.writelines(f"{item.sql};\n" for item in tables if item.kind == "table")
+    if rows:
+        stream.write("begin;\n")
+        for table in _tables(connection.database.catalog):
+            if table.derivation is None:
+                stream.writelines(table_inserts(connection, table))
+        stream.write("commit;\n")
+    stream.writelines(f"{item.sql};\n" for item in items if item.kind != "table")
+
+
+def table_inserts(connection: Connection, table: TableSchema) -> Iterator[str]:
+    """The rows of a table as INSERT statements of some dozen rows each, in key order."""
+    columns = [column for column in table.columns if column.generated is None]
+    names = ", ".join(quote(column.name) for column in columns)
+    json_columns = [column.type.name == "JSON" for column in columns]
+    qualifier = "" if table.schema == "main" else f"{quote(table.schema)}."
+    head = f"insert into {qualifier}{quote(table.name)} ({names}) values\n  "
+    key = ", ".join(
+        f"{quote(table.columns[part.column].name)}{' desc' if part.descending else ''}"
+        for part in table.primary_key.parts
+    )
+    order = f" order by {key}" if key else ""
+    cursor = connection.execute(f"select {names} from {qualifier}{quote(table.name)}{order}")
+    while batch := cursor.fetchmany(_ROWS_A_STATEMENT):
+        yield head + ",\n  ".join(_row_text(row, json_columns) for row in batch) + ";\n"
+
+
+def literal(value: Any) -> str:
+    """The SQL expression that gives a value exactly."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, (dict, list)):
+        return f"json({_json_literal(value)})"
+    if isinstance(value, float) and not math.isfinite(value):
+        # No literal spells these; the first is the square root of a negative number by its power.
+        return "pow(-8, 0.5)" if math.isnan(value) else f"{'-' if value < 0 else ''}1e400"
+    return repr(value)
+
+
+def _row_text(row: Sequence[Any], json_columns: Sequence[bool]) -> str:
+    cells = (
+        _json_literal(value) if is_json and value is not None else literal(value)
+        for value, is_json in zip(row, json_columns, strict=True)
+    )
+    return f"({', '.join(cells)})"
+
+
+def _json_literal(value: Any) -> str:
+    return literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _schemas(catalog: Catalog) -> list[Any]:
+    return [schema for name, schema in catalog.schemas.items() if name != _TEMPORARY]
+
+
+def _tables(catalog: Catalog) -> list[TableSchema]:
+    return [table for schema in _schemas(catalog) for table in schema.tables.values()]
+
+
+def _session_form(connection: Connection) -> SessionForm:
+    return SessionForm("main", TableSettings(default_module=connection.database.engine.default_module))
