@@ -360,4 +360,4 @@ def test_round_of_integers_is_within_half_a_unit(number: int, digits: int) -> No
     rounded = scalar("round", number, digits)
     unit = 10 ** max(-digits, 0)
     assert rounded % unit == 0
-    assert -unit < 2 * (number - rounded) <= unit or rounded == number
+    assert -unit <= 2 * (number - rounded) < unit or rounded == number
