@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.floor import Floor, best_of
@@ -22,7 +24,7 @@ def measure_codec(data: Data, repeat: int) -> list[Floor]:
     values = encode_rows(rows)
     assert decode_rows(values) == rows
     columns, keys = [number], [key[1:] for key in integer.encode_many(rows)]
-    work = {
+    work: dict[str, Callable[[], Any]] = {
         "encode integer keys": partial(integer.encode_many, rows),
         "encode index entries (text, integer)": partial(entry.encode_many, rows),
         "encode NOCASE text keys": partial(folded.encode_many, rows),
