@@ -1,7 +1,8 @@
 """Functions: what a call in SQL means, and the built-in catalogue.
 
-A function is an immutable value (``registry``): its Python callable, how many arguments it takes, what type it
-gives, how it treats NULL.  Planner and code generator know nothing else of it.  One module holds a family:
+A function is an immutable value (``registry``): its Python callable, how many arguments it takes, what
+type it gives, how it treats NULL.  Planner and code generator know nothing else of it.  One module holds
+a family:
 
 =====================  ===================================================================================
 ``registry``           the kinds of function, their registry, the guards that name a failing function
@@ -15,6 +16,6 @@ gives, how it treats NULL.  Planner and code generator know nothing else of it. 
 ``introspection``      the catalog as rows; ``diagnostics`` declares those about plans and runs
 =====================  ===================================================================================
 
-The rules are those of the chapter functions.  This package imports nothing here, so that the types of a function
-can be named without loading the catalogue.
+The rules are those of the chapter functions.  This package imports nothing here, so that the types of a
+function can be named without loading the catalogue.
 """

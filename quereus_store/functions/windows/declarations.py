@@ -19,6 +19,7 @@ from quereus_store.functions.registry import ReturnType
 from quereus_store.functions.windows.aggregation import frame_sizes, restricted
 from quereus_store.functions.windows.frames import Frames, Peers
 from quereus_store.types.logical import ANY, INTEGER, REAL, LogicalType
+from quereus_store.types.result_types import merge_types
 from quereus_store.types.values import Value
 
 Column = Sequence[Value]
@@ -201,13 +202,17 @@ def _ranking(
     return WindowFunction(name, evaluate, 0, 0, returns, needs_order=needs_order)
 
 
+def _type_of_value_and_default(types: Sequence[LogicalType]) -> LogicalType:
+    return merge_types((*types[:1], *types[2:3]))
+
+
 def _looking(name: str, direction: int) -> WindowFunction:
     return WindowFunction(
         name,
         _shifted(direction),
         1,
         3,
-        _type_of_first,
+        _type_of_value_and_default,
         nullable=True,
         needs_order=True,
         may_ignore_nulls=True,
