@@ -137,11 +137,18 @@ class Cursor:
 
     def _advance(self) -> bool:
         """Go to the next batch; False at the end."""
-        result = self._readable()
-        batch = result.next_batch() if result is not None else None
         self._position = 0
-        self._batch = () if batch is None else batch
-        return batch is not None
+        self._batch = ()
+        result = self._result
+        if result is None or self.connection.closed:
+            result = self._readable()
+            if result is None:
+                return False
+        batch = result.next_batch()
+        if batch is None:
+            return False
+        self._batch = batch
+        return True
 
     def _readable(self) -> Result | None:
         if self._closed:

@@ -56,9 +56,11 @@ class Engine:
         self.modules: dict[str, Module] = {}
         self.publishing = threading.Lock()
         self.problems: tuple[CatalogProblem, ...] = ()
+        self.records_changes = False
         self._versions = itertools.count(1)
         self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
         self._persistent: tuple[Module, PersistentCatalog] | None = None
+        self.primary_name = fold(default_module)
         self._loaded: dict[int, Catalog] = {}
         for module in modules:
             self.register_module(module)
@@ -96,6 +98,24 @@ class Engine:
     def versioned(self, catalog: Catalog) -> Catalog:
         """The catalog under a version that no other catalog of this engine has."""
         return replace(catalog, version=next(self._versions))
+
+    def pin(self) -> tuple[Catalog, Any]:
+        """A snapshot of the default module and the catalog that goes with it."""
+        primary = self.modules[self.primary_name]
+        if self._persistent is not None:
+            snapshot = primary.begin_read()
+            try:
+                return self.catalog_for(snapshot), snapshot
+            except BaseException:
+                snapshot.rollback()
+                raise
+        # Nobody may have published in between; a commit holds the lock while it does.
+        catalog, snapshot = self._catalog, primary.begin_read()
+        if self._catalog is catalog and not self.publishing.locked():
+            return catalog, snapshot
+        snapshot.rollback()
+        with self.publishing:
+            return self._catalog, primary.begin_read()
 
     def catalog_for(self, transaction: Any) -> Catalog:
         """The catalog that a snapshot of the persistent module goes with (``None``: there is no such module)."""

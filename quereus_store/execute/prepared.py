@@ -25,6 +25,7 @@ from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.nodes import PlanNode
 from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.types import type_of_value
 
@@ -58,6 +59,7 @@ class PreparedQuery:
     plan: PlanNode
     compiled: CompiledQuery
     mutations: dict[int, CompiledMutation]
+    only_primary: bool = False
     statement: nodes.Statement | None = None
     options_version: int = 0
 
@@ -78,9 +80,7 @@ class PreparedQuery:
 
     def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
         """The program's parameters and snapshots."""
-        runtime = Runtime(
-            session, transaction, parameters, transactions_for(self.compiled, transaction), None
-        )
+        runtime = Runtime(session, transaction, parameters, transactions_for(self.compiled, transaction))
         for mutation_id, mutation in self.mutations.items():
             runtime.mutations[mutation_id] = mutation.member(session, transaction, parameters)
         return runtime
@@ -145,6 +145,12 @@ def transactions_for(compiled: CompiledQuery, transaction: Any) -> list[Any]:
     ]
 
 
+def reads_only_primary(compiled: CompiledQuery, engine: Engine) -> bool:
+    """Whether a program reads in one transaction, that of the default module."""
+    uses = compiled.transactions
+    return len(uses) == 1 and not uses[0].committed and fold(uses[0].module) == engine.primary_name
+
+
 def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) -> PreparedQuery:
     """Bind, optimize and compile a query."""
     plan = optimize(bind_query(context, statement), rule_context(engine, context))
@@ -153,7 +159,8 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
         mutation_id: compile_mutation(mutation, engine, context)
         for mutation_id, mutation in compiled.mutations
     }
-    return PreparedQuery(context.catalog.version, plan, compiled, mutations)
+    only_primary = reads_only_primary(compiled, engine)
+    return PreparedQuery(context.catalog.version, plan, compiled, mutations, only_primary)
 
 
 def prepare_mutation(engine: Engine, statement: nodes.Statement, context: BindContext) -> PreparedMutation:

@@ -21,27 +21,19 @@ Batches = Iterable[list[Row]]
 class Result:
     """Rows of a statement; ``columns`` is None for one that has none, ``row_count`` -1 where nothing was changed."""
 
-    __slots__ = ("__weakref__", "_batches", "_complete", "_release", "columns", "row_count")
+    __slots__ = ("__weakref__", "_batches", "_release", "columns", "row_count")
 
     def __init__(
         self,
         columns: tuple[Column, ...] | None = None,
         batches: Batches = (),
         row_count: int = -1,
+        release: Callable[[], Any] | None = None,
     ) -> None:
         self.columns = columns
         self.row_count = row_count
-        self._release: Callable[[], Any] | None = None
-        # A finished result is a tuple or list of batches; anything else is still being produced.
-        self._complete = type(batches) in (tuple, list)
         self._batches = iter(batches)
-
-    def release_with(self, release: Callable[[], Any]) -> None:
-        """Call this when everything is read; at once if it already is."""
-        if self._complete:
-            release()
-        else:
-            self._release = release
+        self._release = release
 
     def batches(self) -> Iterator[list[Row]]:
         """The rows not read yet, a batch at a time."""
@@ -56,7 +48,8 @@ class Result:
         except BaseException:
             self.close()
             raise
-        self.close()
+        if self._release is not None:
+            self.close()
         return None
 
     def all_rows(self) -> list[Row]:

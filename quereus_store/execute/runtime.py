@@ -13,7 +13,7 @@ from quereus_store.modules.contract import Row
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
-    from quereus_store.execute.transactions import Transaction
+    from quereus_store.execute.transactions import ReadView
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -22,8 +22,8 @@ class Runtime:
     """One execution of one statement."""
 
     __slots__ = (
+        "_members",
         "_mutation_rows",
-        "mutations",
         "parameter_rows",
         "parameters",
         "session",
@@ -34,9 +34,9 @@ class Runtime:
     def __init__(
         self,
         session: Session,
-        transaction: Transaction,
+        transaction: ReadView,
         parameters: Parameters,
-        transactions: list[Any],
+        transactions: Sequence[Any],
         parameter_rows: list[Row] | None = None,
     ) -> None:
         self.session = session
@@ -44,11 +44,20 @@ class Runtime:
         self.parameters = parameters
         self.transactions = transactions
         self.parameter_rows = parameter_rows
-        self.mutations: dict[int, Any] = {}
-        self._mutation_rows: dict[int, list[Row]] = {}
+        self._members: dict[int, Any] | None = None
+        self._mutation_rows: dict[int, list[Row]] | None = None
+
+    @property
+    def mutations(self) -> dict[int, Any]:
+        """The data-modifying members of the statement by number, each a function of the runtime."""
+        if self._members is None:
+            self._members = {}
+        return self._members
 
     def mutation_rows(self, mutation_id: int) -> list[Row]:
         """The RETURNING rows of a data-modifying member; it runs when first asked for."""
+        if self._mutation_rows is None:
+            self._mutation_rows = {}
         rows = self._mutation_rows.get(mutation_id)
         if rows is None:
             rows = self._mutation_rows[mutation_id] = self.mutations[mutation_id](self)

@@ -20,7 +20,8 @@ from quereus_store.execute.options import default_options
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements import HANDLERS
-from quereus_store.execute.transactions import Transaction
+from quereus_store.execute.runtime import Runtime
+from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext
 from quereus_store.sql import iter_statements, nodes, render
@@ -110,7 +111,7 @@ class Session:
         raise unsupported(_statement_name(statement), statement.position)
 
     def _prepare(
-        self, statement: Any, transaction: Transaction, parameters: Any, check: bool = True
+        self, statement: Any, transaction: ReadView, parameters: Any, check: bool = True
     ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
         if isinstance(statement, _MUTATIONS):
@@ -134,19 +135,19 @@ class Session:
             self._end_if_own(transaction)
 
     def query_within(
-        self, transaction: Transaction, query: nodes.Query, parameters: Any = _NO_PARAMETERS
+        self, transaction: ReadView, query: nodes.Query, parameters: Any = _NO_PARAMETERS
     ) -> Iterator[list[Row]]:
         """The rows of a query as a transaction sees them, a batch at a time."""
         made = self._prepare(query, transaction, parameters)
         return made.run(made.runtime(self, transaction, parameters)).batches()
 
-    def rows_within(self, transaction: Transaction, sql: str) -> list[Row]:
+    def rows_within(self, transaction: ReadView, sql: str) -> list[Row]:
         """All rows of a query given as text, as a transaction sees them."""
         statement = self._single_statement(sql)
         assert isinstance(statement, nodes.Query)
         return [row for batch in self.query_within(transaction, statement) for row in batch]
 
-    def bind_context(self, transaction: Transaction, parameters: Mapping[Any, Any]) -> BindContext:
+    def bind_context(self, transaction: ReadView, parameters: Mapping[Any, Any]) -> BindContext:
         """What the binder is told for a statement of this session."""
         return self.engine.bind_context(transaction.catalog, self.schema_path, self.options, parameters)
 
@@ -157,7 +158,7 @@ class Session:
             del self._statements[next(iter(self._statements))]
         self._statements[key] = statement
 
-    def _current(self, key: Any, statement: Any, transaction: Transaction, parameters: Any) -> Any:
+    def _current(self, key: Any, statement: Any, transaction: ReadView, parameters: Any) -> Any:
         """The prepared statement, made anew if the catalog or an option has changed."""
         if (
             statement.catalog_version == transaction.catalog.version
@@ -178,15 +179,23 @@ class Session:
             result = statement.run(statement.runtime(self, transaction, parameters))
             self._open_results.add(result)
             return result
-        transaction = self._begin()
+        view = ReadView(self.engine)
         try:
-            statement = self._current(key, statement, transaction, parameters)
-            result = statement.run(statement.runtime(self, transaction, parameters))
+            statement = self._current(key, statement, view, parameters)
+            if statement.only_primary:
+                runtime = Runtime(self, view, parameters, (view.primary,))
+            else:
+                runtime = statement.runtime(self, view, parameters)
+            compiled = statement.compiled
+            batches = compiled.function(runtime)
         except BaseException:
-            transaction.release()
+            view.release()
             raise
-        result.release_with(transaction.release)
-        return result
+        if type(batches) is tuple:
+            # Everything is there already: nothing will be read from the snapshot any more.
+            view.release()
+            return Result(compiled.columns, batches)
+        return Result(compiled.columns, batches, release=view.release)
 
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
         if not statement.writes:
@@ -349,9 +358,7 @@ class Session:
 
 
 def _signature(parameters: Any) -> Any:
-    if not parameters:
-        return None
-    if type(parameters) in (tuple, list):
+    if type(parameters) is tuple or type(parameters) is list:
         return tuple(map(type, parameters))
     if isinstance(parameters, Mapping):
         return tuple((name, type(value)) for name, value in parameters.items())

@@ -10,7 +10,7 @@ and the queue of checks that wait for the commit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -48,58 +48,82 @@ class _Writer:
     start: int
 
 
-@dataclass(slots=True)
-class Transaction:
+class ReadView:
+    """What a statement that only reads needs: a snapshot of each module it reads, and their catalog.
+
+    ``primary`` is the snapshot of the database's default module, pinned together
+    with the catalog; other modules' snapshots are taken when first asked for.
+    """
+
+    __slots__ = ("_readers", "catalog", "engine", "primary")
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.catalog, self.primary = engine.pin()
+        self._readers: dict[str, Any] | None = None
+
+    def reader(self, module_name: str) -> Any:
+        """The module's transaction to read in."""
+        return self.snapshot(module_name)
+
+    def snapshot(self, module_name: str) -> Any:
+        """The module's committed state as this view sees it."""
+        engine = self.engine
+        name = fold(module_name)
+        if name == engine.primary_name:
+            return self.primary
+        readers = self._readers
+        if readers is None:
+            readers = self._readers = {}
+        found = readers.get(name)
+        if found is None:
+            found = readers[name] = engine.module(name).begin_read()
+        return found
+
+    def release(self) -> None:
+        """Let go of the snapshots."""
+        self.primary.rollback()
+        if self._readers:
+            for reader in self._readers.values():
+                reader.rollback()
+            self._readers = None
+
+
+class Transaction(ReadView):
     """A transaction over all modules of an engine.
 
     ``explicit`` distinguishes BEGIN from a statement's own; ``deferred`` holds
     checks to run at commit, ``changes`` what happened to rows (for listeners).
     """
 
-    engine: Engine
-    timeout: float = 5.0
-    durable: bool = True
-    explicit: bool = False
-    catalog: Catalog = field(init=False)
-    deferred: list[DeferredCheck] = field(default_factory=list)
-    changes: list[Any] = field(default_factory=list)
-    savepoints: list[NamedSavepoint] = field(default_factory=list)
-    started_with: Catalog = field(init=False)
-    _readers: dict[str, Any] = field(default_factory=dict)
-    _writers: dict[str, _Writer] = field(default_factory=dict)
+    __slots__ = (
+        "_writers",
+        "changes",
+        "deferred",
+        "durable",
+        "explicit",
+        "savepoints",
+        "started_with",
+        "timeout",
+    )
 
-    def __post_init__(self) -> None:
-        engine = self.engine
-        with engine.publishing:
-            module = engine.persistent_module
-            snapshot = None
-            if module is not None:
-                snapshot = self._readers[fold(module.name)] = module.begin_read()
-            try:
-                self.catalog = self.started_with = engine.catalog_for(snapshot)
-            except BaseException:
-                self.release()
-                raise
-            if module is None:
-                # The snapshot must not be older or newer than the catalog.
-                for name, other in engine.modules.items():
-                    self._readers[name] = other.begin_read()
+    def __init__(self, engine: Engine, timeout: float = 5.0, durable: bool = True) -> None:
+        super().__init__(engine)
+        self.timeout = timeout
+        self.durable = durable
+        self.explicit = False
+        self.started_with = self.catalog
+        self.deferred: list[DeferredCheck] = []
+        self.changes: list[Any] = []
+        self.savepoints: list[NamedSavepoint] = []
+        self._writers: dict[str, _Writer] = {}
 
     # -- access ----------------------------------------------------------------
 
     def reader(self, module_name: str) -> Any:
         """The module's transaction to read in: what this transaction has written is seen."""
-        name = fold(module_name)
-        writer = self._writers.get(name)
-        return writer.transaction if writer is not None else self.snapshot(name)
-
-    def snapshot(self, module_name: str) -> Any:
-        """The module's state from before this transaction."""
-        name = fold(module_name)
-        found = self._readers.get(name)
-        if found is None:
-            found = self._readers[name] = self.engine.module(name).begin_read()
-        return found
+        writer = self._writers.get(fold(module_name))
+        return writer.transaction if writer is not None else self.snapshot(module_name)
 
     def writer(self, module_name: str) -> Any:
         """The module's writing transaction; raises BUSY when another connection writes, or has written since."""
@@ -107,9 +131,15 @@ class Transaction:
         writer = self._writers.get(name)
         if writer is None:
             module = self.engine.module(name)
-            transaction = module.begin_write(self.timeout, self._readers.get(name), self.durable)
+            transaction = module.begin_write(self.timeout, self._seen(name), self.durable)
             writer = self._writers[name] = _Writer(transaction, transaction.savepoint())
         return writer.transaction
+
+    def _seen(self, name: str) -> Any:
+        """The snapshot that this transaction has of a module, if it has one."""
+        if name == self.engine.primary_name:
+            return self.primary
+        return self._readers.get(name) if self._readers else None
 
     @property
     def has_written(self) -> bool:
@@ -210,9 +240,3 @@ class Transaction:
         self.deferred.clear()
         self.changes.clear()
         self.release()
-
-    def release(self) -> None:
-        """Let go of the snapshots."""
-        readers, self._readers = self._readers, {}
-        for reader in readers.values():
-            reader.rollback()

@@ -87,6 +87,8 @@ class QueryCompiler:
         self.mutations: list[Any] = []
         self.common_tables: dict[int, str] = {}
         self.preamble: list[str] = []
+        self.keeps_results = True
+        """Whether a subquery may be answered from its earlier result; not while rows are being changed."""
         self._parameters: dict[int | str, str] = {}
         self._outer: list[dict[int, str]] = [{}]
 
@@ -253,7 +255,7 @@ class QueryCompiler:
         finish = _SUBQUERY_RESULTS[kind](self, plan, expression)
         arguments = [pipeline_scope.column(column) for column in free]
         name = self.define_function(kind, plan, free, finish)
-        if free or not is_deterministic(plan):
+        if free or not self.keeps_results or not is_deterministic(plan):
             return f"{name}({', '.join(arguments)})"
         once = f"{name}_once"
         if not conditional and pipeline_scope.pipeline is not None:
@@ -282,7 +284,7 @@ class QueryCompiler:
         with self.module.block(f"def {name}({', '.join(names.values())}):"):
             self.module.line(f"return {finish(self.rows_of(plan))}")
         self._outer.pop()
-        if not is_deterministic(plan):
+        if not self.keeps_results or not is_deterministic(plan):
             return
         if free:
             self.module.line(f"{name} = {self.module.helper(kernels.cached)}({name})")

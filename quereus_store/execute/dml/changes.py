@@ -1,0 +1,31 @@
+"""The one place that every change of rows passes: the change log of a transaction.
+
+Whoever wants to know what a statement did to which table (events, maintained
+tables) reads :attr:`Transaction.changes`; it is kept only while the engine says
+that somebody does (``Engine.records_changes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from quereus_store.modules.contract import Row
+from quereus_store.schema.objects import Operation, TableSchema
+
+
+class Change(NamedTuple):
+    """One write to one table: ``old`` and ``new`` rows, positional for an update, else one of them empty."""
+
+    table: TableSchema
+    operation: Operation
+    old: Sequence[Row]
+    new: Sequence[Row]
+
+
+def record_changes(
+    transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
+) -> None:
+    """Note a write that has just happened."""
+    if transaction.engine.records_changes:
+        transaction.changes.append(Change(table, operation, old, new))
