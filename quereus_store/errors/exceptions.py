@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from quereus_store.errors.codes import StatusCode
 
@@ -31,8 +32,15 @@ class Warning(Exception):  # noqa: A001 - the name is PEP 249's
     """Something worth telling that did not stop the statement."""
 
 
+NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
+
+
 class Error(Exception):
-    """Base of every error the package raises."""
+    """Base of every error the package raises.
+
+    ``details`` says for a program what the message says for people; a constraint's error names ``schema``,
+    ``table``, ``columns``, ``constraint``, ``kind`` and, where a key is concerned, its ``values``.
+    """
 
     default_code = StatusCode.ERROR
 
@@ -45,6 +53,7 @@ class Error(Exception):
         self.message = message
         self.code = self.default_code if code is None else code
         self.position = position
+        self.details: Mapping[str, Any] = NO_DETAILS
         super().__init__(message)
 
     @property

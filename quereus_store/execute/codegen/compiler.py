@@ -87,8 +87,9 @@ class QueryCompiler:
         self.mutations: list[Any] = []
         self.common_tables: dict[int, str] = {}
         self.preamble: list[str] = []
-        self.keeps_results = True
-        """Whether a subquery may be answered from its earlier result; not while rows are being changed."""
+        # Whether a subquery may be answered from an earlier result; not where rows change in between.
+        self.keeps_constant_results = True
+        self.keeps_correlated_results = True
         self._parameters: dict[int | str, str] = {}
         self._outer: list[dict[int, str]] = [{}]
 
@@ -158,7 +159,7 @@ class QueryCompiler:
         element = self.row_source(pipeline, output)
         name = self.module.name("rows")
         with self.module.block(f"def {name}():"):
-            self._loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
+            self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
         return f"{name}()"
 
     def close_values(self, pipeline: Pipeline, elements: Callable[[ExpressionCompiler], str]) -> str:
@@ -166,7 +167,7 @@ class QueryCompiler:
         element = elements(self.expressions(pipeline))
         name = self.module.name("rows")
         with self.module.block(f"def {name}():"):
-            self._loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
+            self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
         return f"{name}()"
 
     def row_source(self, pipeline: Pipeline, output: Sequence[int]) -> str:
@@ -197,7 +198,7 @@ class QueryCompiler:
         """The loop and its clauses as they stand in a comprehension."""
         return " ".join(clause.render() for clause in (pipeline.loop, *pipeline.clauses))
 
-    def _loop(self, pipeline: Pipeline, *body: str) -> None:
+    def batch_loop(self, pipeline: Pipeline, *body: str) -> None:
         """The loop over batches around statements."""
         for line in pipeline.prologue:
             self.module.line(line)
@@ -255,7 +256,7 @@ class QueryCompiler:
         finish = _SUBQUERY_RESULTS[kind](self, plan, expression)
         arguments = [pipeline_scope.column(column) for column in free]
         name = self.define_function(kind, plan, free, finish)
-        if free or not self.keeps_results or not is_deterministic(plan):
+        if free or not self.keeps_constant_results or not is_deterministic(plan):
             return f"{name}({', '.join(arguments)})"
         once = f"{name}_once"
         if not conditional and pipeline_scope.pipeline is not None:
@@ -284,7 +285,9 @@ class QueryCompiler:
         with self.module.block(f"def {name}({', '.join(names.values())}):"):
             self.module.line(f"return {finish(self.rows_of(plan))}")
         self._outer.pop()
-        if not self.keeps_results or not is_deterministic(plan):
+        if not is_deterministic(plan):
+            return
+        if not (self.keeps_correlated_results if free else self.keeps_constant_results):
             return
         if free:
             self.module.line(f"{name} = {self.module.helper(kernels.cached)}({name})")

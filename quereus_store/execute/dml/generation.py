@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen import kernels
-from quereus_store.execute.codegen.compiler import QueryCompiler, TransactionUse
+from quereus_store.execute.codegen.compiler import QueryCompiler
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline
 from quereus_store.plan.binder.context import BindContext
@@ -157,18 +157,3 @@ def _converter(column: ColumnSchema, source_type: LogicalType) -> Callable[[Any]
         return convert(value, target, name, source_type)
 
     return converted
-
-
-def modules_read(uses: Sequence[TransactionUse], written: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """Which of a transaction's methods gives each snapshot of a program, and for which module."""
-    return tuple(
-        (
-            "snapshot"
-            if use.committed
-            else "writer"
-            if use.module.lower() in written
-            else "reader",
-            use.module,
-        )
-        for use in uses
-    )

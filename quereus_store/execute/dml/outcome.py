@@ -1,11 +1,4 @@
-"""What a mutation gives back, and how it fails.
-
-An ordinary error undoes the statement and nothing else.  Two clauses ask for
-something different (dml-transactions-constraints, section 4), which the session
-has to carry out: OR FAIL keeps the rows written before the failure, OR ROLLBACK
-ends the transaction.  :class:`StatementFailed` carries the error together with
-that wish.
-"""
+"""What a data-modifying statement leaves: how many rows it changed and what RETURNING gave; or a failure."""
 
 from __future__ import annotations
 
@@ -16,18 +9,20 @@ from quereus_store.modules.contract import Row
 
 
 class MutationOutcome(NamedTuple):
-    """The number of rows written by the statement itself, and RETURNING's rows in write order."""
+    """Rows that the statement itself wrote, and RETURNING's rows in write order."""
 
     row_count: int
     rows: list[Row]
 
 
 class StatementFailed(Exception):
-    """A statement failed under OR FAIL (``keeps_changes``) or OR ROLLBACK (``ends_transaction``)."""
+    """A failure that does not simply undo the statement (dml-transactions-constraints, section 4).
 
-    def __init__(
-        self, error: Error, *, keeps_changes: bool = False, ends_transaction: bool = False
-    ) -> None:
+    ``keeps_changes``: OR FAIL leaves the rows before the failing one.
+    ``ends_transaction``: OR ROLLBACK undoes the whole transaction.
+    """
+
+    def __init__(self, error: Error, *, keeps_changes: bool = False, ends_transaction: bool = False) -> None:
         super().__init__(error.message)
         self.error = error
         self.keeps_changes = keeps_changes

@@ -1,0 +1,62 @@
+"""The runtime of a mutation: a query's, with what its parts share.
+
+The fast program, the careful one and deferred checks of one statement are
+compiled separately and read in different sets of transactions, but members of
+the statement run once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from quereus_store.execute.codegen.compiler import TransactionUse
+from quereus_store.execute.runtime import Parameters, Runtime
+from quereus_store.modules.contract import Row
+from quereus_store.schema.objects import fold
+
+Reads = tuple[tuple[str, str], ...]
+
+
+class MutationRuntime(Runtime):
+    """One execution of one mutation; ``follow_ups`` queues the actions of foreign keys."""
+
+    __slots__ = ("follow_ups",)
+
+    def __init__(
+        self,
+        session: Any,
+        transaction: Any,
+        parameters: Parameters,
+        transactions: list[Any],
+        parameter_rows: list[Row] | None = None,
+    ) -> None:
+        super().__init__(session, transaction, parameters, transactions, parameter_rows)
+        self.follow_ups: deque[Any] | None = None
+
+    def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
+        """A runtime for another program of the same statement (perhaps at its transaction's commit)."""
+        transaction = transaction or self.transaction
+        forked = MutationRuntime(
+            self.session, transaction, self.parameters, open_all(reads, transaction), self.parameter_rows
+        )
+        forked.mutations = self.mutations
+        forked._mutation_rows = self._mutation_rows
+        forked.follow_ups = self.follow_ups
+        return forked
+
+
+def reads_of(uses: tuple[TransactionUse, ...] | list[TransactionUse], written: frozenset[str]) -> Reads:
+    """For each transaction that a program uses: the method that opens it, and the module."""
+    return tuple([(_method(use, written), use.module) for use in uses])
+
+
+def _method(use: TransactionUse, written: frozenset[str]) -> str:
+    if use.committed:
+        return "snapshot"
+    return "writer" if fold(use.module) in written else "reader"
+
+
+def open_all(reads: Reads, transaction: Any) -> list[Any]:
+    """The module transactions of a program."""
+    return [getattr(transaction, method)(module) for method, module in reads]
