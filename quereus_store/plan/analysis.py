@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, Call, subplans, walk
+from quereus_store.plan.expressions import (
+    AggregateCall,
+    BoundExpression,
+    Call,
+    ColumnRef,
+    subplans,
+    walk,
+)
 
 
 def is_deterministic(plan: nodes.PlanNode) -> bool:
@@ -29,3 +38,18 @@ def is_deterministic_expression(expression: BoundExpression) -> bool:
 def has_subquery(expression: BoundExpression) -> bool:
     """Whether an expression contains a subquery."""
     return next(subplans(expression), None) is not None
+
+
+def holds_primary_key(plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str]) -> bool:
+    """Whether key expressions over a (filtered) table hold its whole primary key: no two rows share them."""
+    scan = plan.input if isinstance(plan, nodes.Filter) else plan
+    if not isinstance(scan, nodes.TableScan | nodes.IndexAccess):
+        return False
+    positions = {column.id: position for column, position in zip(scan.columns, scan.positions, strict=True)}
+    held = {
+        (positions[key.id], collation)
+        for key, collation in zip(keys, using, strict=True)
+        if isinstance(key, ColumnRef) and key.id in positions
+    }
+    parts = scan.table.primary_key.parts
+    return bool(parts) and all((part.column, part.collation) in held for part in parts)

@@ -222,6 +222,7 @@ def distinct_batches(batches: Batches, key: Callable[[Row], Any] | None) -> Iter
     add = seen.add
     for batch in batches:
         if key is None:
+            # Repeats within the batch go first, in C; what is left is little.
             fresh = [row for row in dict.fromkeys(batch) if row not in seen]
             seen.update(fresh)
         else:

@@ -67,8 +67,6 @@ def frame(
     )
 
 
-
-
 def window_rows(
     rows: list[Row],
     width: int,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from quereus_store.modules.contract import AccessKind, AccessRequest, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
+from quereus_store.plan.analysis import holds_primary_key
 from quereus_store.plan.conditions import conjunction, conjuncts
 from quereus_store.plan.estimates import estimate_rows
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
@@ -70,7 +71,7 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
         lookup = _index_join(node, node.right, node.left, swapped, rest, context)
         if lookup is not None and right_rows * _LOOKUP_COST * max(1.0, lookup.inner.access.rows) < left_rows:
             return lookup
-        if right_rows > 2 * left_rows:
+        if _cost_to_hash(node.left, left_rows, swapped) < _cost_to_hash(node.right, right_rows, pairs):
             return _hash_join(replace(node, left=node.right, right=node.left), swapped, rest)
     return _hash_join(node, pairs, rest)
 

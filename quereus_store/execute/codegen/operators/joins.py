@@ -21,7 +21,7 @@ from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import is_deterministic
+from quereus_store.plan.analysis import holds_primary_key, is_deterministic
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.sortkeys import identity_key
@@ -59,8 +59,55 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
         return _full(compiler, left, matches, node.residual, node.left_flag, node.right_flag)
     lookup = module.name("lookup")
     left.prologue.append(f"{lookup} = {table}.get")
+    if _unique_keys(node):
+        return _attach_single(compiler, node, left, f"{lookup}({key}", f"{lookup}({key})")
     matches = _Matches(f"{lookup}({key}, ", node.right, has_default=True)
     return _attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
+
+
+def _unique_keys(node: nodes.HashJoin) -> bool:
+    """Whether no two right rows can have the same hash key."""
+    return node.kind is not JoinKind.FULL and holds_primary_key(node.right, node.right_keys, node.using)
+
+
+def _attach_single(
+    compiler: QueryCompiler, node: nodes.HashJoin, left: Pipeline, call: str, found: str
+) -> Pipeline:
+    """Continue the left pipeline where each row has at most one match: no lists, no inner loop."""
+    module = compiler.module
+    row = module.name("r")
+    ids = column_ids(node.right.columns)
+    bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
+    nulls = module.bind("nulls", (None,) * len(ids))
+    outer = node.kind is JoinKind.LEFT
+    if outer and node.residual is None:
+        left.clauses.append(Clause("for", f"({call}, {nulls}),)", row))
+    elif node.kind is JoinKind.ANTI and node.residual is None:
+        left.clauses.append(Clause("if", f"{found} is None"))
+        return left
+    else:
+        left.clauses.append(Clause("for", f"({found},)", row))
+        test = _pair_condition(compiler, left, bindings, node.residual)
+        if outer:
+            kept = f"({row} if {row} is not None and {test} else {nulls},)"
+            row = module.name("r")
+            left.clauses.append(Clause("for", kept, row))
+            bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
+        elif node.kind is JoinKind.ANTI:
+            left.clauses.append(Clause("if", f"{row} is None or not ({test})"))
+            return left
+        else:
+            left.clauses.append(Clause("if", f"{row} is not None{f' and {test}' if test else ''}"))
+    if node.kind is JoinKind.SEMI:
+        return left
+    left.bindings.update(bindings)
+    if not outer:
+        left.whole[row] = ids
+    if node.right_flag is not None:
+        left.bindings[node.right_flag] = f"({row} is not {nulls})" if outer else "True"
+    if node.left_flag is not None:
+        left.bindings[node.left_flag] = "True"
+    return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +171,13 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
     name = module.name("hashed")
     with module.block(f"def {name}():"):
-        module.line(f"table = {module.helper(defaultdict)}(list)")
-        compiler.row_loop(right, [f"table[{key}].append({row})"])
+        if _unique_keys(node):
+            module.line("table = {}")
+            update = f"table.update({{{key}: {row} {compiler.comprehension(right)}}})"
+            compiler.batch_loop(right, update)
+        else:
+            module.line(f"table = {module.helper(defaultdict)}(list)")
+            compiler.row_loop(right, [f"table[{key}].append({row})"])
         module.line("return table")
     return f"{name}()"
 

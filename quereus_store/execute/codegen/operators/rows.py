@@ -61,10 +61,28 @@ def _rename_whole_rows(pipeline: Pipeline, node: nodes.Project) -> None:
 @operator(nodes.Distinct)
 def distinct(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
     """Rows not met before."""
-    rows = compiler.rows_of(node.input)
     key = row_identity(compiler, node.input.columns, node.using)
+    if len(node.input.columns) == 1 and key == "None":
+        return _distinct_values(compiler, node)
+    rows = compiler.rows_of(node.input)
     kernel = compiler.module.helper(kernels.distinct_batches)
     return compiler.over_batches(f"{kernel}({rows}, {key})", node.columns)
+
+
+def _distinct_values(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
+    """The distinct values of one column that is its own identity: no tuple is made for a repeated one."""
+    module = compiler.module
+    column = node.input.columns[0].id
+    pipeline = compiler.open(node.input)
+    values = compiler.close_values(pipeline, lambda compiled: compiled.scope.column(column))
+    kernel = module.helper(kernels.distinct_batches)
+    value, batch = module.name("v"), module.name("batch")
+    return Pipeline(
+        source=f"{kernel}({values}, None)",
+        batch=batch,
+        loop=Clause("for", batch, value),
+        bindings={node.columns[0].id: value},
+    )
 
 
 def row_identity(compiler: QueryCompiler, columns: Sequence[Column], using: Sequence[str]) -> str:

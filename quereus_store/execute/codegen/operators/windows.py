@@ -47,15 +47,14 @@ def window(compiler: QueryCompiler, node: nodes.Window) -> Pipeline:
 
     def row(compiled: ExpressionCompiler) -> str:
         sources = [compiled.scope.column(column_id) for column_id in wide.ids]
-        return tuple_display([*sources, *compiled.values(wide.computed)]) if wide.ids or wide.computed else "()"
+        return (
+            tuple_display([*sources, *compiled.values(wide.computed)]) if wide.ids or wide.computed else "()"
+        )
 
     rows = compiler.close_values(pipeline, row) if wide.computed else compiler.close(pipeline, wide.ids)
     sort = write_sort(compiler, node.order, positions)
     gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_rows)
-    source = (
-        f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order},"
-        f" {tuple_display(tasks)})"
-    )
+    source = f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order}, {tuple_display(tasks)})"
     return compiler.over_batches(f"{module.helper(kernels.in_batches)}({source})", node.columns)
 
 
