@@ -64,8 +64,8 @@ except ImportError:  # Windows: LMDB's own lock is all there is.
 
 _SPARSE_FILES = os.name != "nt" and sys.maxsize > 2**32
 DEFAULT_MAP_SIZE = 256 * 2**30 if _SPARSE_FILES else 2**30
-SMALLEST_MAP_SIZE = 64 * 2**20
-_PAGE = 4096
+LEAST_MAP_SIZE = 2**17
+LEAST_RETRIED_MAP_SIZE = 64 * 2**20
 
 _SYNCHRONOUS: Mapping[str, Mapping[str, bool]] = MappingProxyType(
     {
@@ -104,7 +104,7 @@ class LmdbBackend:
         self.path = os.path.abspath(os.fspath(path))
         self.faults = faults
         self._synchronous = synchronous
-        self._map_size: int = max(map_size, _PAGE * 16)
+        self._map_size: int = max(map_size, LEAST_MAP_SIZE)
         self._max_readers = max_readers
         self._readonly = readonly
         self._closed = False
@@ -141,6 +141,7 @@ class LmdbBackend:
     def _open(self) -> None:
         self._environment = self._open_environment()
         self._map_size = self._environment.info()["map_size"]
+        self._page_size = self._environment.stat()["psize"]
         self._environment.reader_check()
         if fcntl is not None and not self._readonly:
             try:
@@ -162,7 +163,7 @@ class LmdbBackend:
                     **_SYNCHRONOUS[self._synchronous],
                 )
             except lmdb.MemoryError as failure:
-                if size // 2 < SMALLEST_MAP_SIZE:
+                if size // 2 < LEAST_RETRIED_MAP_SIZE:
                     raise translate(failure, self.path, "open") from failure
                 size //= 2
             except (lmdb.Error, OSError) as failure:
@@ -246,7 +247,7 @@ class LmdbBackend:
                 self._gate.notify_all()
 
     def has_long_keys(self, txn: Any) -> bool:
-        """Whether a transaction sees keys that LMDB cannot hold as they are; asked once for each commit."""
+        """Whether a snapshot has keys that LMDB cannot hold as they are; looked up once for each commit."""
         commit, found = self._long_keys
         if not found and commit != (commit := txn.id()):
             found = txn.get(MARKER) is not None
@@ -315,7 +316,7 @@ class LmdbBackend:
     def _make_room(self) -> int:
         """Double the map if most of it is used and nobody is looking; returns the room left in it."""
         information = self._environment.info()
-        used = (information["last_pgno"] + 1) * _PAGE
+        used = (information["last_pgno"] + 1) * self._page_size
         if used * 2 > self._map_size and not self._active:
             try:
                 self._with_gate_closed(lambda: self._set_map_size(max(self._map_size, used) * 2), 0.0)

@@ -195,6 +195,13 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         self._last_token = 0
         self._ended_by: str | None = None
 
+    @property
+    def has_long_keys(self) -> bool:
+        """Whether there are keys that LMDB cannot hold as they are."""
+        if not self._has_long_keys:
+            self._has_long_keys = self.txn.get(MARKER) is not None
+        return self._has_long_keys
+
     # --- calls ----------------------------------------------------------------------------------------
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -368,6 +375,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             refusal = error
             self.txn = self._backend.begin_again()
         self.version += 1
+        self._has_long_keys = None
         try:
             for function, arguments in journal:
                 function(self, *arguments)

@@ -1,0 +1,128 @@
+"""What is particular to LevelDB: one process, overlays, faults, and places that are no database."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quereus_store.backends.leveldb_backend import LeveldbBackend
+from quereus_store.errors import Error, StatusCode
+
+
+def _content(backend: LeveldbBackend) -> dict[bytes, bytes]:
+    with backend.read() as reader:
+        return {key: value for batch in reader.scan(b"", None) for key, value in batch}
+
+
+def test_a_second_process_is_told_that_the_database_is_busy(tmp_path: Path) -> None:
+    backend = LeveldbBackend(tmp_path / "data")
+    program = f"""
+from quereus_store.backends import open_backend
+from quereus_store.errors import Error
+try:
+    open_backend("leveldb", {str(tmp_path / "data")!r})
+except Error as error:
+    print(error.code.name, error)
+"""
+    command = [sys.executable, "-c", program]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert output.startswith("BUSY cannot open '")
+    assert "LevelDB belongs to one process at a time" in output
+    backend.close()
+
+
+def test_the_overlay_merges_with_what_is_stored(tmp_path: Path) -> None:
+    backend = LeveldbBackend(tmp_path / "data")
+    stored = [(b"%04d" % number, b"old") for number in range(0, 3000, 2)]
+    with backend.write() as writer:
+        writer.put_many(stored)
+        writer.commit()
+    expected = dict(stored)
+    with backend.write() as writer:
+        changes = [(b"%04d" % number, b"new") for number in range(0, 3000, 3)]
+        writer.put_many(changes)
+        expected.update(changes)
+        gone = [b"%04d" % number for number in range(0, 3000, 5)]
+        writer.delete_many(gone)
+        for key in gone:
+            expected.pop(key, None)
+        forward = [item for batch in writer.scan(b"", None, batch_size=70) for item in batch]
+        backward = [item for batch in writer.scan(b"", None, reverse=True, batch_size=70) for item in batch]
+        assert forward == sorted(expected.items())
+        assert backward == forward[::-1]
+        writer.commit()
+    assert _content(backend) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(errno.ENOSPC, StatusCode.FULL), (errno.EIO, StatusCode.IOERR), (errno.EROFS, StatusCode.READONLY)],
+    ids=["disk full", "input/output", "read-only"],
+)
+def test_a_failing_commit_leaves_the_last_one(tmp_path: Path, number: int, code: StatusCode) -> None:
+    broken = False
+
+    def fail(now: str) -> None:
+        if broken:
+            raise OSError(number, os.strerror(number))
+
+    backend = LeveldbBackend(tmp_path / "data", faults=fail)
+    with backend.write() as writer:
+        writer.put(b"a", b"1")
+        writer.commit()
+    broken = True
+    writer = backend.write()
+    writer.put(b"a", b"2")
+    with pytest.raises(Error, match=r"cannot write to '.*data'") as caught:
+        writer.commit()
+    assert caught.value.code is code
+    broken = False
+    assert _content(backend) == {b"a": b"1"}
+    backend.write().abort()
+
+
+def test_places_that_are_no_database_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "letter.txt").write_text("x")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "CURRENT").write_text("MANIFEST-000001\n")
+    (tmp_path / "damaged" / "MANIFEST-000001").write_text("junk" * 100)
+    for name, options, code, text in (
+        ("file", {}, StatusCode.CANTOPEN, "it is a file"),
+        ("missing/data", {}, StatusCode.CANTOPEN, "the folder '.*missing' does not exist"),
+        ("nowhere", {"create": False}, StatusCode.CANTOPEN, "the folder does not exist"),
+        ("foreign", {}, StatusCode.NOTADB, "the folder holds other things than a LevelDB database"),
+        ("damaged", {}, StatusCode.CORRUPT, "Corruption"),
+    ):
+        with pytest.raises(Error, match=f"cannot open '.*': {text}") as caught:
+            LeveldbBackend(tmp_path / name, **options)  # type: ignore[arg-type]
+        assert caught.value.code is code
+    assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_a_forked_child_refuses_and_the_parent_goes_on(tmp_path: Path) -> None:
+    backend = LeveldbBackend(tmp_path / "data")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            backend.read()
+        except Error as error:
+            os.write(writing, error.message.encode())
+        finally:
+            backend.close()
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        assert "it was opened before the process was forked" in pipe.read()
+    os.waitpid(child, 0)
+    with backend.write() as writer:
+        writer.put(b"a", b"1")
+        writer.commit()
+    assert _content(backend) == {b"a": b"1"}
+    backend.close()
