@@ -63,6 +63,12 @@ class Runtime:
             rows = self._mutation_rows[mutation_id] = self.mutations[mutation_id](self)
         return rows
 
+    @property
+    def changes(self) -> int:
+        """How many rows the session's last change concerned."""
+        changed: int = self.session.last_changes
+        return changed
+
     # -- what functions with context ask for -------------------------------------
 
     @property

@@ -42,6 +42,7 @@ class Session:
         self.options_version = 0
         self.transaction: Transaction | None = None
         self.total_changes = 0
+        self.last_changes = 0
         self._cached = cached_statements
         self._statements: dict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = {}
         self._open_results: WeakSet[Result] = WeakSet()
@@ -207,7 +208,7 @@ class Session:
             return result
 
         result = self.write(change)
-        self.total_changes += max(0, result.row_count)
+        self._count(result.row_count)
         return result
 
     # -- writing -----------------------------------------------------------------
@@ -272,7 +273,7 @@ class Session:
         if not statement.compiled.takes_batches:
             return None
         outcome = statement.compiled.run(statement.batch_runtime(self, transaction, batch))
-        self.total_changes += outcome.row_count
+        self._count(outcome.row_count)
         return int(outcome.row_count)
 
     def _run_each(self, sql: str, transaction: Transaction, rows: Sequence[Any]) -> int:
@@ -291,8 +292,14 @@ class Session:
                 self._keep(key, statement)
             statement = self._current(key, statement, transaction, parameters)
             changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
-        self.total_changes += changed
+        self._count(changed)
         return changed
+
+    def _count(self, changed: int) -> None:
+        """Keep the row counts that ``changes()`` and ``total_changes`` give."""
+        if changed >= 0:
+            self.last_changes = changed
+            self.total_changes += changed
 
     # -- transactions --------------------------------------------------------------
 

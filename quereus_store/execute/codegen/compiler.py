@@ -421,7 +421,7 @@ def compile_query(plan: nodes.PlanNode, services: CompilerServices) -> CompiledQ
     with module.block("def program(rt):"):
         result = compiler.rows_of(plan)
         module.line(f"return {result}")
-    module.fill_preamble(_preamble(compiler))
+    module.fill_preamble(preamble_of(compiler))
     return CompiledQuery(
         function=module.compile("program"),
         source=module.text(),
@@ -431,7 +431,7 @@ def compile_query(plan: nodes.PlanNode, services: CompilerServices) -> CompiledQ
     )
 
 
-def _preamble(compiler: QueryCompiler) -> list[str]:
+def preamble_of(compiler: QueryCompiler) -> list[str]:
     """The first lines of the program: snapshots, parameters, constants made of them."""
     lines = [f"x{index} = rt.transactions[{index}]" for index in range(len(compiler.transactions))]
     lines += [f"{name} = rt.parameters[{slot!r}]" for slot, name in compiler._parameters.items()]

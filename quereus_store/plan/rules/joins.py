@@ -76,6 +76,12 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     return _hash_join(node, pairs, rest)
 
 
+def _cost_to_hash(side: nodes.PlanNode, rows: float, pairs: Sequence[KeyPair]) -> float:
+    """What a side costs as the one to hash: a key that cannot repeat needs no lists."""
+    unique = holds_primary_key(side, [pair.right for pair in pairs], [pair.using for pair in pairs])
+    return rows if unique else 2 * rows
+
+
 def _hash_join(node: nodes.Join, pairs: Sequence[KeyPair], rest: Sequence[BoundExpression]) -> nodes.HashJoin:
     return nodes.HashJoin(
         node.columns,

@@ -23,6 +23,7 @@ from quereus_store.execute.codegen import aggregate_kernels, kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline
+from quereus_store.functions.registry import guarded_evaluate
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
     AggregateCall,
@@ -143,7 +144,8 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: _Collected,
     module = compiler.module
     if _counts_rows(call) and call.filter is None:
         return count
-    function = module.bind(f"{call.function.name.lower()}_", call.function.evaluate)
+    evaluate = guarded_evaluate(call.function) if call.function.raises else call.function.evaluate
+    function = module.bind(f"{call.function.name.lower()}_", evaluate)
     arguments = [f"column{collected.slot(argument)}" for argument in call.arguments]
     keyword = _order_key_argument(compiler, call)
     shaped = call.filter is not None or call.order or call.distinct

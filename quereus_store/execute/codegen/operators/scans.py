@@ -6,6 +6,7 @@ from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import PipelineScope, QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.functions.registry import guarded_rows
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Literal
@@ -112,7 +113,9 @@ def table_function(compiler: QueryCompiler, node: nodes.TableFunctionScan) -> Pi
     arguments = values.values(node.arguments)
     if node.function.needs_context:
         arguments.insert(0, "rt")
-    name = compiler.module.bind(f"{node.function.name.lower()}_", node.function.call)
+    types = [argument.type for argument in node.arguments]
+    call = guarded_rows(node.function, None, types)
+    name = compiler.module.bind(f"{node.function.name.lower()}_", call)
     rows = compiler.module.helper(kernels.batches_of)
     return compiler.over_batches(f"{rows}({name}({', '.join(arguments)}))", node.columns)
 
