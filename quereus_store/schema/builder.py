@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.schema.clauses import (
     all_columns_key,
     check_constraint,
@@ -106,7 +106,11 @@ def build_table(
     Raises ERROR, CONSTRAINT or MISMATCH with the messages of alter-and-ddl-lifecycle, section 3.
     """
     builder = _TableBuilder(node, schema_name, settings or TableSettings(), surroundings or Surroundings())
-    return builder.build(columns)
+    try:
+        return builder.build(columns)
+    except Error as error:
+        error.located(node.position)
+        raise
 
 
 def check_columns(node: nodes.CreateTable) -> None:

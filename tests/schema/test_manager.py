@@ -1,0 +1,160 @@
+"""Finding objects in a catalog, and what a name may and may not be."""
+
+# ruff: noqa: E501 - messages are quoted whole
+
+import pytest
+
+from quereus_store.errors import Error, StatusCode
+from quereus_store.schema import manager
+from quereus_store.schema.objects import TableSchema, ViewSchema
+from tests.schema.support import catalog, table
+
+CATALOG = manager.add_schema(
+    catalog(
+        "create table crew (id integer primary key, ship integer references ship);"
+        "create table temp.crew (x integer);"
+        "create table temp.only (x integer);"
+        "create view v as select 1;"
+        "create table mv (x integer) maintained as select 1 as x;"
+        "create index by_ship on crew (ship);"
+        "create assertion ok check (1 = 1);"
+        "create table ship (id integer primary key, code text, constraint uq unique (code))"
+    ),
+    "extra",
+)
+CATALOG = manager.put_table(CATALOG, table("create table far (a integer)", schema="extra"))
+PATH = ("main", "temp")
+
+
+def message(function, *arguments, **options):
+    with pytest.raises(Error) as caught:
+        function(CATALOG, *arguments, **options)
+    return caught.value.code, caught.value.message
+
+
+def test_a_name_is_looked_for_along_the_path():
+    assert manager.resolve_relation(CATALOG, PATH, None, "CREW").schema == "main"
+    assert manager.resolve_relation(CATALOG, ("temp", "main"), None, "crew").schema == "temp"
+    assert manager.resolve_relation(CATALOG, PATH, "Temp", "crew").schema == "temp"
+    assert isinstance(manager.resolve_relation(CATALOG, PATH, None, "v"), ViewSchema)
+
+
+def test_a_name_that_is_not_there():
+    resolve = manager.resolve_relation
+    assert message(resolve, PATH, "main", "x") == (StatusCode.NOTFOUND, "Table not found: main.x")
+    assert message(resolve, PATH, None, "x") == (
+        StatusCode.NOTFOUND,
+        "Table 'x' not found in schema path: main, temp",
+    )
+    assert message(resolve, PATH, None, "far") == (
+        StatusCode.NOTFOUND,
+        "Table 'far' not found in schema path: main, temp\n  Did you mean: extra.far?\n"
+        "  Or add 'extra' to your WITH SCHEMA clause",
+    )
+    assert message(manager.resolve_table, ("main",), None, "v") == (
+        StatusCode.NOTFOUND,
+        "Table 'v' not found in schema path: main",
+    )
+
+
+def test_names_of_new_tables():
+    check = manager.check_table_name
+    assert check(CATALOG, "main", "only")
+    assert not check(CATALOG, "main", "Crew", if_not_exists=True)
+    assert not check(CATALOG, "main", "mv", if_not_exists=True)
+    assert message(check, "main", "crew") == (StatusCode.CONSTRAINT, "Table main.crew already exists")
+    assert message(check, "main", "v") == (StatusCode.CONSTRAINT, "View main.v already exists")
+    assert message(check, "main", "v", if_not_exists=True) == (
+        StatusCode.CONSTRAINT,
+        "Cannot CREATE TABLE main.v: a VIEW with the same name already exists.",
+    )
+    assert message(check, "no", "t") == (StatusCode.INTERNAL, "Internal error: Schema 'no' not found.")
+
+
+def test_names_of_new_views_and_assertions():
+    check = manager.check_view_name
+    assert not check(CATALOG, "main", "v", if_not_exists=True)
+    assert message(check, "main", "v") == (StatusCode.ERROR, "View 'main.v' already exists")
+    taken = "Schema 'main': Cannot add view 'crew', a table with the same name already exists."
+    assert message(check, "main", "crew", if_not_exists=True) == (StatusCode.ERROR, taken)
+    check = manager.check_materialized_view_name
+    assert not check(CATALOG, "main", "mv", if_not_exists=True)
+    for name in ("mv", "v", "crew"):
+        text = f"Cannot create materialized view 'main.{name}': a table or view with the same name already exists"
+        assert message(check, "main", name) == (StatusCode.CONSTRAINT, text)
+    check = manager.check_assertion_name
+    assert not check(CATALOG, "main", "OK", if_not_exists=True)
+    assert message(check, "main", "ok") == (StatusCode.CONSTRAINT, "Assertion ok already exists")
+    assert check(CATALOG, "temp", "ok")
+
+
+def test_names_of_new_indexes():
+    ship, crew = CATALOG.table("main", "ship"), CATALOG.table("main", "crew")
+    check = manager.check_index_name
+    assert check(CATALOG, crew, "fresh")
+    assert check(CATALOG, crew, "uq"), "a hidden index takes its name on its own table only"
+    assert message(check, ship, "uq") == (StatusCode.CONSTRAINT, "Index uq already exists on table ship")
+    assert not check(CATALOG, crew, "By_Ship", if_not_exists=True)
+    elsewhere = "Index 'by_ship' already exists in schema 'main' on table 'crew'"
+    assert message(check, ship, "by_ship", if_not_exists=True) == (StatusCode.CONSTRAINT, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "text"),
+    [
+        (manager.table_to_drop, "v", "Table v not found in schema main"),
+        (manager.view_to_drop, "crew", "View 'main.crew' does not exist"),
+        (manager.view_to_drop, "mv", "'mv' is a materialized view — use DROP MATERIALIZED VIEW"),
+        (manager.materialized_view_to_drop, "v", "no such materialized view: v"),
+        (
+            manager.materialized_view_to_drop,
+            "crew",
+            "'crew' is a table, not a materialized view — use DROP TABLE",
+        ),
+        (manager.index_to_drop, "uq", "no such index: uq"),
+        (manager.assertion_to_drop, "no", "Assertion no not found in schema main"),
+    ],
+)
+def test_drops_of_what_is_not_there(function, name, text):
+    assert message(function, "main", name)[1] == text
+    assert message(function, "nowhere", name)[1] == "Schema not found: nowhere"
+    if function is manager.view_to_drop and name == "mv":
+        assert message(function, "main", name, if_exists=True)[1] == text
+    else:
+        assert function(CATALOG, "main", name, if_exists=True) is None
+
+
+def test_drop_table_means_materialized_views_too():
+    assert isinstance(manager.table_to_drop(CATALOG, "main", "mv"), TableSchema)
+
+
+def test_foreign_keys_by_parent():
+    found = manager.foreign_keys_by_parent(CATALOG)
+    ((child, key),) = found["main", "ship"]
+    assert child.name == "crew"
+    parent = manager.parent_of(CATALOG, child, key)
+    assert manager.parent_key(parent, key) == (0,)
+
+
+def test_a_catalog_is_a_value():
+    crew = CATALOG.table("main", "crew")
+    after = manager.rename_table(CATALOG, crew, "sailors")
+    after = manager.remove_view(after, after.view("main", "v"))
+    after = manager.remove_assertion(after, after.schema("main").assertions["ok"])
+    assert CATALOG.table("main", "crew") is crew
+    assert after.version > CATALOG.version
+    events = [(change.type, change.object.name) for change in manager.changes(CATALOG, after)]
+    assert events == [
+        ("table_removed", "crew"),
+        ("view_removed", "v"),
+        ("assertion_removed", "ok"),
+        ("table_added", "sailors"),
+    ]
+    assert manager.changes(CATALOG, CATALOG) == []
+
+
+def test_schemas_come_and_go():
+    assert "extra" not in manager.remove_schema(CATALOG, "Extra").schemas
+    for name in ("main", "temp", "nowhere"):
+        message(manager.remove_schema, name)
+    assert message(manager.add_schema, "MAIN")[1] == "Schema 'MAIN' already exists"
