@@ -89,6 +89,7 @@ class StoreWriter:
         "_counts",
         "_dirty",
         "_durable",
+        "_ended",
         "_head",
         "_marks",
         "_schema_changes",
@@ -107,6 +108,7 @@ class StoreWriter:
         self._counts: dict[int, int] = {}
         self._schema_changes = 0
         self._dirty = False
+        self._ended = False
         self._marks: list[_Mark] = []
         self._tokens = 0
 
@@ -185,7 +187,10 @@ class StoreWriter:
         return marks[-1]
 
     def commit(self) -> None:
-        """Make everything visible at once; on error nothing of it remains."""
+        """Make everything visible at once; on error nothing of it remains.  MISUSE when it has ended."""
+        if self._ended:
+            raise sql_error(StatusCode.MISUSE, "the transaction has ended")
+        self._ended = True
         kv = self.kv
         if not (self._counts or self._schema_changes or self._dirty):
             kv.abort()
@@ -204,6 +209,7 @@ class StoreWriter:
 
     def rollback(self) -> None:
         """Drop everything; may be repeated."""
+        self._ended = True
         self.kv.abort()
 
 

@@ -23,6 +23,7 @@ from itertools import compress
 from operator import eq, not_
 
 from quereus_store.backends.contract import Item, ReadTransaction, WriteTransaction
+from quereus_store.errors import StatusCode, sql_error
 from quereus_store.modules.contract import Conflict, Row, UniqueViolation
 from quereus_store.store.indexes import Entries, IndexStore
 from quereus_store.store.rows import RowStore
@@ -76,8 +77,20 @@ def insert(
     if limit is not None or any(index.constraint is not None for index in indexes):
         _insert_checked(transaction, rows, indexes, new, keys, entries, limit)
         return
-    for entry in entries:
-        kv.put_many(entry.items)
+    for index, entry in zip(indexes, entries, strict=True):
+        _add_new_entries(kv, rows, index, entry.items)
+
+
+def _add_new_entries(kv: WriteTransaction, rows: RowStore, index: IndexStore, items: list[Item]) -> None:
+    """Add the entries of new rows to an index that admits equal ones; CORRUPT if one is there already."""
+    # Not put_many: what is known to be new need not be looked at for the sake of savepoints.
+    stop = kv.insert_many(items)
+    if stop is not None:
+        raise sql_error(
+            StatusCode.CORRUPT,
+            f"index {index.index.name} of table {rows.schema.qualified_name} is corrupt: it has an entry "
+            f"for a row with key {rows.describe(items[stop][1])}, which did not exist",
+        )
 
 
 def _insert_checked(
@@ -106,7 +119,7 @@ def _insert_checked(
     if limit == len(new):
         for index, entry in zip(indexes, entries, strict=True):
             if index.constraint is None:
-                kv.put_many(entry.items)
+                _add_new_entries(kv, rows, index, entry.items)
         return
     row = new[limit]
     holder: bytes | None = keys[limit]

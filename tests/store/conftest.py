@@ -8,7 +8,7 @@ import pytest
 
 from quereus_store.store import StoreModule
 from quereus_store.store.open import open_store
-from store.support import Engine
+from tests.store.support import Engine
 
 OpenModule = Callable[..., StoreModule]
 

@@ -11,7 +11,7 @@ from quereus_store.schema.objects import ColumnSchema, KeyPart, PrimaryKey, Tabl
 from quereus_store.store import StoreModule, building
 from quereus_store.store.check import check_table
 from quereus_store.types import INTEGER, TEXT
-from store.support import (
+from tests.store.support import (
     all_rows,
     columns,
     create,

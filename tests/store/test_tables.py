@@ -10,7 +10,18 @@ from quereus_store.modules.contract import AccessKind, AccessPath, UniqueViolati
 from quereus_store.schema.objects import ColumnSchema
 from quereus_store.store import StoreModule
 from quereus_store.types import ANY, BLOB, INTEGER, JSON, REAL, TEXT
-from store.support import all_rows, columns, create, flat, index, reading, seek, table, with_indexes, writing
+from tests.store.support import (
+    all_rows,
+    columns,
+    create,
+    flat,
+    index,
+    reading,
+    seek,
+    table,
+    with_indexes,
+    writing,
+)
 
 CREW = columns(id=INTEGER, name=TEXT, ship=TEXT)
 ROWS = [(1, "Ada", "Orion"), (2, "Bob", "Orion"), (3, "Cyd", "Vega"), (4, None, "Vega")]

@@ -12,7 +12,7 @@ from quereus_store.schema.objects import TableSchema, UniqueConstraint
 from quereus_store.store import StoreModule
 from quereus_store.store.check import check_table
 from quereus_store.types import INTEGER
-from store.support import all_rows, columns, create, index, reading, seek, table, with_indexes, writing
+from tests.store.support import all_rows, columns, create, index, reading, seek, table, with_indexes, writing
 
 SLOTS = columns(id=INTEGER, a=INTEGER, b=INTEGER)
 
