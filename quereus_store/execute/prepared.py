@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from quereus_store.execute.dml import CompiledMutation, compile_mutation
-
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
+from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
@@ -163,7 +162,9 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
     return PreparedQuery(context.catalog.version, plan, compiled, mutations, only_primary)
 
 
-def prepare_mutation(engine: Engine, statement: nodes.Statement, context: BindContext) -> PreparedMutation:
+def prepare_mutation(
+    engine: Engine, statement: nodes.Insert | nodes.Update | nodes.Delete, context: BindContext
+) -> PreparedMutation:
     """Bind and compile an INSERT, UPDATE or DELETE."""
     plan = bind_mutation(context, statement)
     return PreparedMutation(context.catalog.version, plan, compile_mutation(plan, engine, context))

@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.execute.dml.outcome import StatementFailed
-
 from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
+from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.runtime import Runtime
+from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
@@ -70,19 +70,20 @@ def column_comparisons(conjunct: BoundExpression, own: frozenset[int]) -> Iterat
         (conjunct.right, _MIRRORED[conjunct.operator], conjunct.left),
     )
     for column, operator, value in sides:
-        if isinstance(column, ColumnRef) and column.id in own:
-            if not nodes.referenced_columns(value) & own:
-                yield ColumnComparison(column, operator, value, conjunct.using)
+        if not isinstance(column, ColumnRef) or column.id not in own:
+            continue
+        if not nodes.referenced_columns(value) & own:
+            yield ColumnComparison(column, operator, value, conjunct.using)
 
 
 def membership(conjunct: BoundExpression, own: frozenset[int]) -> InList | None:
     """A conjunct ``column in (values that read no own column)``."""
-    if isinstance(conjunct, InList) and isinstance(conjunct.operand, ColumnRef) and conjunct.items:
-        if conjunct.operand.id in own and not any(
-            nodes.referenced_columns(item) & own for item in conjunct.items
-        ):
-            return conjunct
-    return None
+    if not isinstance(conjunct, InList) or not isinstance(conjunct.operand, ColumnRef) or not conjunct.items:
+        return None
+    if conjunct.operand.id not in own:
+        return None
+    reads_own = any(nodes.referenced_columns(item) & own for item in conjunct.items)
+    return None if reads_own else conjunct
 
 
 def rejects_null(predicate: BoundExpression, columns: frozenset[int]) -> bool:
@@ -92,8 +93,9 @@ def rejects_null(predicate: BoundExpression, columns: frozenset[int]) -> bool:
             sides = (conjunct.left, conjunct.right)
             if any(isinstance(side, ColumnRef) and side.id in columns for side in sides):
                 return True
-        if isinstance(conjunct, InList) and isinstance(conjunct.operand, ColumnRef):
-            if conjunct.operand.id in columns:
+        if isinstance(conjunct, InList):
+            operand = conjunct.operand
+            if isinstance(operand, ColumnRef) and operand.id in columns:
                 return True
     return False
 
@@ -106,8 +108,3 @@ def is_constant(expression: BoundExpression) -> bool:
 def equality(left: BoundExpression, right: BoundExpression, using: str) -> Comparison:
     """``left = right``."""
     return Comparison(BOOLEAN, left.nullable or right.nullable, None, "=", left, right, using)
-
-
-def without_nulls(column: nodes.Column) -> nodes.Column:
-    """The column, known not to be NULL."""
-    return replace(column, nullable=False)

@@ -32,7 +32,7 @@ from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.modules.contract import Table
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
-from quereus_store.plan.expressions import BoundExpression, Column, InSubquery
+from quereus_store.plan.expressions import BoundExpression, Column, InSubquery, subplans
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types import Collation
 from quereus_store.types.comparison import comparison_plan, comparison_template
@@ -395,7 +395,7 @@ def every_node(plan: nodes.PlanNode) -> list[nodes.PlanNode]:
     for node in nodes.walk_plan(plan):
         found.append(node)
         for expression in nodes.expressions(node):
-            for inner in nodes.subplans(expression):
+            for inner in subplans(expression):
                 found += every_node(inner)
     return found
 

@@ -313,7 +313,8 @@ class ExpressionCompiler:
         """A predicate as a value: True, False or None."""
         if not expression.nullable:
             return self._boolean(self.condition(expression))
-        return f"(True if {self.condition(expression)} else False if {self.condition(expression, False)} else None)"
+        true, false = self.condition(expression), self.condition(expression, False)
+        return f"(True if {true} else False if {false} else None)"
 
     # -- conditions -----------------------------------------------------------
 
@@ -463,13 +464,11 @@ class ExpressionCompiler:
 
     def _pattern(self, expression: bound.PatternMatch, wanted: bool) -> str:
         pattern, escape = expression.pattern, expression.escape
-        constant = isinstance(pattern, bound.Literal) and isinstance(escape, bound.Literal | None)
-        if constant and isinstance(pattern.value, str) and expression.operand.type in TEXTS:
+        if isinstance(pattern, bound.Literal) and isinstance(escape, bound.Literal | None):
             operands = self._strict_operands(expression.operand)
-            if operands is not None:
-                template = library.constant_pattern(
-                    expression.kind, pattern.value, escape.value if escape else None
-                )
+            if isinstance(pattern.value, str) and expression.operand.type in TEXTS and operands is not None:
+                mark = escape.value if escape is not None else None
+                template = library.constant_pattern(expression.kind, pattern.value, mark)
                 test = self.module.render(template, operands[0][0])
                 return _all([*_not_null(operands[1]), test if wanted else f"not {test}"])
         match = self.module.helper(library.PATTERNS[expression.kind])

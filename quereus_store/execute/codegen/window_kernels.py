@@ -21,7 +21,6 @@ from quereus_store.functions.windows import peers_of as peers_of_rows
 from quereus_store.modules.contract import Row
 from quereus_store.types import truth
 
-
 NO_OFFSET = object()
 """Stands for the offset of a bound that has none."""
 
@@ -58,13 +57,10 @@ def frame(
     unit: str, start: str, end: str, exclusion: str, start_offset: Any, end_offset: Any
 ) -> FrameSpecification:
     """A frame clause with its offsets checked; raises ERROR for a bad one."""
-    return FrameSpecification(
-        unit,
-        start,
-        end,
-        *(0 if value is NO_OFFSET else frame_offset(value, unit) for value in (start_offset, end_offset)),
-        exclusion,
+    first, last = (
+        0 if value is NO_OFFSET else frame_offset(value, unit) for value in (start_offset, end_offset)
     )
+    return FrameSpecification(unit, start, end, first, last, exclusion)
 
 
 def window_rows(

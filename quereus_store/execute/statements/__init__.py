@@ -10,7 +10,12 @@ from types import MappingProxyType
 from typing import Any
 
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements import control, explain, indexes, pragma, tables, views
+from quereus_store.execute.statements import control
+from quereus_store.execute.statements.explain import explain
+from quereus_store.execute.statements.indexes import create_index
+from quereus_store.execute.statements.pragma import pragma
+from quereus_store.execute.statements.tables import create_table, drop_object
+from quereus_store.execute.statements.views import create_view
 from quereus_store.sql import nodes
 
 Handler = Callable[[Any, Any, Any], Result]
@@ -22,11 +27,11 @@ HANDLERS: Mapping[type[nodes.Statement], Handler] = MappingProxyType(
         nodes.RollbackTransaction: control.rollback,
         nodes.Savepoint: control.savepoint,
         nodes.ReleaseSavepoint: control.release,
-        nodes.Pragma: pragma.pragma,
-        nodes.Explain: explain.explain,
-        nodes.CreateTable: tables.create_table,
-        nodes.CreateIndex: indexes.create_index,
-        nodes.CreateView: views.create_view,
-        nodes.DropObject: tables.drop_object,
+        nodes.Pragma: pragma,
+        nodes.Explain: explain,
+        nodes.CreateTable: create_table,
+        nodes.CreateIndex: create_index,
+        nodes.CreateView: create_view,
+        nodes.DropObject: drop_object,
     }
 )

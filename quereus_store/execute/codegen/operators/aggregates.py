@@ -217,14 +217,14 @@ def _groups(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipeline) 
         for key, recipe in zip(node.keys, recipes, strict=True)
     ]
     values = compiled.values(collected.expressions)
-    key = keys[0] if len(keys) == 1 else tuple_display(keys)
+    group_key = keys[0] if len(keys) == 1 else tuple_display(keys)
     outputs = [
         f"column{collected.slot(expression)}[0]"
         if expression in raw_keys
         else ("key" if len(keys) == 1 else f"key[{index}]")
         for index, expression in enumerate(node.keys)
     ]
-    return _write_groups(compiler, node, pipeline, key, values, outputs, collected)
+    return _write_groups(compiler, node, pipeline, group_key, values, outputs, collected)
 
 
 def _write_groups(

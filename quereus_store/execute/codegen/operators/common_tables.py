@@ -7,21 +7,22 @@ from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value
 from quereus_store.execute.codegen.operators.rows import row_identity
 from quereus_store.execute.codegen.pipeline import Pipeline
 from quereus_store.plan import nodes
+from quereus_store.plan.expressions import subplans
 
 
 @operator(nodes.With)
 def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
-    """Each table becomes a function whose rows are kept; an endless one is read by one reader, as it comes."""
+    """Each table becomes a function; the rows are kept where several readers want them."""
     module = compiler.module
     for table in node.tables:
         rows = compiler.rows_of(table.plan)
         name = module.name("table_")
         with module.block(f"def {name}():"):
-            if _references(node, table.id) > 1:
+            if _count(node, table.id) > 1:
                 module.line(f"return {module.helper(kernels.gather)}({rows})")
             else:
                 module.line(f"return {rows}")
-        if _references(node, table.id) > 1:
+        if _count(node, table.id) > 1:
             module.line(f"{name} = {module.helper(kernels.once)}({name})")
             compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({name}())"
         else:
@@ -29,12 +30,8 @@ def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
     return compiler.open(node.body)
 
 
-def _references(node: nodes.With, table_id: int) -> int:
-    """How often a common table may be read: each mention, and any mention inside a subquery counts as many."""
-    return _count(node, table_id)
-
-
 def _count(plan: nodes.PlanNode, table_id: int) -> int:
+    """How often a common table may be read; a mention that may run repeatedly counts as several."""
     count = 0
     for part in nodes.walk_plan(plan):
         if isinstance(part, nodes.CommonTableScan) and part.table_id == table_id:
@@ -44,7 +41,7 @@ def _count(plan: nodes.PlanNode, table_id: int) -> int:
         if isinstance(part, nodes.Join) and part.lateral:
             count += _count(part.right, table_id)
         for expression in nodes.expressions(part):
-            for inner in nodes.subplans(expression):
+            for inner in subplans(expression):
                 count += 2 * _count(inner, table_id)
     return count
 

@@ -289,7 +289,7 @@ def _full(
     nulls = module.bind("nulls", ((None,) * len(ids),))
     met = module.name("met")
     left.prologue.append(f"{met} = set()")
-    own = [c for c in left.bindings] + [c for c in left.pending if c not in left.bindings]
+    own = [*left.bindings, *(column for column in left.pending if column not in left.bindings)]
     scope = compiler.scope(left)
     own_sources = [scope.column(column_id) for column_id in own]
     candidates = f"[{row} for {row} in {matches.source}{f' if {test}' if test else ''}]"
@@ -344,7 +344,7 @@ def index_join(compiler: QueryCompiler, node: nodes.IndexJoin) -> Pipeline:
     compiled = compiler.expressions(left)
     key = tuple_display(compiled.values(node.inner.prefix))
     batch = left.loop.source
-    rows, keys, found = module.name("batch"), module.name("keys"), module.name("found")
+    keys, found = module.name("keys"), module.name("found")
     table = compiler.table(node.inner.table)
     transaction = compiler.transaction(node.inner.table, node.inner.committed)
     point = node.inner.access.path.kind is AccessKind.POINT
@@ -353,7 +353,7 @@ def index_join(compiler: QueryCompiler, node: nodes.IndexJoin) -> Pipeline:
     else:
         call = f"{table}.ranges({transaction}, {module.bind('path', node.inner.access.path)}, {keys})"
     left.per_batch += [f"{keys} = [{key} for {left.loop.target} in {batch}]", f"{found} = {call}"]
-    row, matched = module.name("r"), module.name("m")
+    matched = module.name("m")
     target = f"({left.loop.target}, {matched})"
     left.loop = Clause("for", f"zip({batch}, {found})", target)
     inner = table_rows(compiler, "", node.inner)

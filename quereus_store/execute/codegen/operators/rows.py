@@ -9,7 +9,7 @@ from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import Column, ColumnRef, Conjunction, Literal, Parameter
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Conjunction, Literal, Parameter
 from quereus_store.types.sortkeys import identity_key
 
 
@@ -21,7 +21,7 @@ def filter_rows(compiler: QueryCompiler, node: nodes.Filter) -> Pipeline:
     return pipeline
 
 
-def add_condition(compiler: QueryCompiler, pipeline: Pipeline, predicate: nodes.BoundExpression) -> None:
+def add_condition(compiler: QueryCompiler, pipeline: Pipeline, predicate: BoundExpression) -> None:
     """Let only rows through for which the predicate is true."""
     conjuncts = predicate.operands if isinstance(predicate, Conjunction) else (predicate,)
     for conjunct in conjuncts:

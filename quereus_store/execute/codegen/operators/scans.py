@@ -57,7 +57,8 @@ def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
         if path.kind is AccessKind.POINTS:
             descending = node.table.primary_key.parts[0].descending
             return f"{module.helper(kernels.points_rows)}({table}, {transaction}, {keys}, {descending})"
-        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {module.bind('path', path)}, {keys})"
+        bound_path = module.bind("path", path)
+        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {bound_path}, {keys})"
     prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
     if path.kind is AccessKind.POINT:
         call = module.helper(kernels.point_rows)

@@ -11,14 +11,14 @@ from quereus_store.execute.codegen.operators.ordering import write_sort
 from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import BoundExpression, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
 from quereus_store.types.sortkeys import identity_key, order_key
 
 
 class _Wide:
     """Rows of the input's columns, widened by the other expressions that the window reads."""
 
-    def __init__(self, columns: Sequence[nodes.Column]) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.ids = list(column_ids(columns))
         self.computed: list[BoundExpression] = []
 
