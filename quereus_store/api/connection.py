@@ -165,7 +165,7 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A block that is committed at its end and rolled back on an exception; nested ones are savepoints."""
+        """A block committed at its end and rolled back on an exception; nested ones are savepoints."""
         self._check_open()
         transaction = self.session.transaction
         if transaction is None:

@@ -118,7 +118,7 @@ class Engine:
             return self._catalog, primary.begin_read()
 
     def catalog_for(self, transaction: Any) -> Catalog:
-        """The catalog that a snapshot of the persistent module goes with (``None``: there is no such module)."""
+        """The catalog of a snapshot of the persistent module; without such a module, the current one."""
         if self._persistent is None:
             return self._catalog
         version = self._persistent[1].catalog_version(transaction)

@@ -19,7 +19,7 @@ Batches = Iterable[list[Row]]
 
 
 class Result:
-    """Rows of a statement; ``columns`` is None for one that has none, ``row_count`` -1 where nothing was changed."""
+    """Rows of a statement; without any ``columns`` is None, where nothing changed ``row_count`` is -1."""
 
     __slots__ = ("__weakref__", "_batches", "_release", "columns", "row_count")
 
