@@ -113,7 +113,7 @@ class SelectParser(SourceParser):
             self.advance()
             self.advance()
             defaults = self.assignment_list("WITH DEFAULTS")
-        if isinstance(body, Query) and not (order_by or limit or defaults):
+        if isinstance(body, Query) and not (order_by or limit is not None or defaults):
             # ``(query)`` with nothing of its own around it is the query itself.
             if with_clause is None:
                 return body
@@ -412,6 +412,6 @@ def _without_wrapper(query: Query | DataModification) -> QueryBody:
     """The body of a query that has no clauses of its own, else the query."""
     if not isinstance(query, Query):
         return query
-    if query.with_clause or query.order_by or query.limit or query.defaults:
+    if query.with_clause or query.order_by or query.limit is not None or query.defaults:
         return query
     return query.body

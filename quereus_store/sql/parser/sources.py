@@ -129,9 +129,10 @@ class SourceParser(ExpressionParser):
     def check_flag(self, kind: JoinKind, flag: MembershipFlag, start: Token) -> None:
         """Refuse flags that say nothing or are ambiguous."""
         if kind not in _OUTER:
+            join = f"{_ARTICLE[kind]} {kind.upper()} join"
             raise self.error(
-                f"'exists ... as' is not valid on {_ARTICLE[kind]} {kind.upper()} join (no side is null-extended, "
-                "so the flag would be a constant true)",
+                f"'exists ... as' is not valid on {join} (no side is null-extended, so the flag would be a "
+                "constant true)",
                 start.position,
             )
         if kind is JoinKind.FULL:

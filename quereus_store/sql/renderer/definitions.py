@@ -52,6 +52,7 @@ from quereus_store.sql.renderer.base import (
     qualified,
     quote_identifier,
 )
+from quereus_store.sql.renderer.expressions import PRIMARY, operand_text
 from quereus_store.sql.renderer.queries import tags_clause
 
 
@@ -243,8 +244,11 @@ def _create_index(renderer: Renderer, node: CreateIndex) -> str:
 
 
 def _indexed_column(renderer: Renderer, node: IndexedColumn) -> str:
-    text = renderer.text(node.expression)
-    if node.collation is not None:
+    if node.collation is None:
+        text = renderer.text(node.expression)
+    else:
+        # In parentheses unless it is a bare column, else COLLATE would bind to its last operand.
+        text = operand_text(renderer, node.expression, PRIMARY)
         text += f" collate {quote_identifier(node.collation.lower())}"
     return f"{text} desc" if node.descending else text
 

@@ -48,7 +48,7 @@ _EQUALITY = 5
 _RELATION = 6
 BITS = 7
 _PREFIX = 10
-_PRIMARY = 13
+PRIMARY = 13
 
 # Beyond it the interpreter refuses to spell an integer in decimal digits.
 _LONGEST_DECIMAL = 12_000
@@ -108,7 +108,7 @@ def _level(expression: Expression) -> int:
         return _NEGATION if expression.operator is UnaryOperator.NOT else _PREFIX
     if isinstance(expression, Literal) and _is_negative(expression):
         return _PREFIX
-    return _LEVELS.get(type(expression), _PRIMARY)
+    return _LEVELS.get(type(expression), PRIMARY)
 
 
 def _is_negative(literal: Literal) -> bool:
@@ -268,7 +268,7 @@ def _cast(renderer: Renderer, node: Cast) -> str:
 
 def _collate(renderer: Renderer, node: Collate) -> str:
     return (
-        f"{operand_text(renderer, node.operand, _PRIMARY)} collate {quote_identifier(node.collation.lower())}"
+        f"{operand_text(renderer, node.operand, PRIMARY)} collate {quote_identifier(node.collation.lower())}"
     )
 
 
