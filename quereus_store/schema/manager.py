@@ -24,6 +24,7 @@ from quereus_store.schema.constraints import exposed_indexes
 from quereus_store.schema.objects import (
     AssertionSchema,
     Catalog,
+    CollationRank,
     ForeignKey,
     IndexSchema,
     Schema,
@@ -168,6 +169,33 @@ def foreign_keys_by_parent(
             parent = (fold(key.parent_schema or child.schema), fold(key.parent_table))
             found[parent] = (*found.get(parent, ()), (child, key))
     return found
+
+
+def check_foreign_key_collations(catalog: Catalog, child: TableSchema) -> None:
+    """Child and parent columns may not both declare collations that differ (ERROR).
+
+    A parent that does not exist yet is not looked at; the table itself may be the parent.
+    """
+    for key in child.foreign_keys:
+        itself = (fold(key.parent_schema or child.schema), fold(key.parent_table)) == (
+            fold(child.schema),
+            fold(child.name),
+        )
+        parent = child if itself else parent_of(catalog, child, key)
+        columns = None if parent is None else parent_key(parent, key)
+        if parent is None or columns is None:
+            continue
+        for ours, theirs in zip(key.columns, columns, strict=False):
+            mine, other = child.columns[ours], parent.columns[theirs]
+            declared = mine.collation_rank is other.collation_rank is CollationRank.DECLARED
+            if declared and mine.collation != other.collation:
+                raise sql_error(
+                    StatusCode.ERROR,
+                    f"FOREIGN KEY '{key.name}' on '{child.name}': child column '{child.name}.{mine.name}'"
+                    f" (collation {mine.collation}) and parent column '{parent.name}.{other.name}'"
+                    f" (collation {other.collation}) declare conflicting collations; declare a matching"
+                    " COLLATE on both sides.",
+                )
 
 
 # --- may this name be taken? ------------------------------------------------------------------------------

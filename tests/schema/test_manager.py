@@ -158,3 +158,21 @@ def test_schemas_come_and_go():
     for name in ("main", "temp", "nowhere"):
         message(manager.remove_schema, name)
     assert message(manager.add_schema, "MAIN")[1] == "Schema 'MAIN' already exists"
+
+
+def test_both_ends_of_a_foreign_key_compare_text_alike():
+    made = catalog("create table p (k text collate rtrim primary key, d text)")
+    child = table("create table c (r text collate nocase references p(k))")
+    with pytest.raises(Error) as caught:
+        manager.check_foreign_key_collations(made, child)
+    assert caught.value.message == (
+        "FOREIGN KEY '_fk_c_r' on 'c': child column 'c.r' (collation NOCASE) and parent column 'p.k' (collation RTRIM)"
+        " declare conflicting collations; declare a matching COLLATE on both sides."
+    )
+    for harmless in (
+        "create table c (r text references p)",
+        "create table c (r text collate nocase references p(d))",
+        "create table c (r text collate nocase references elsewhere)",
+        "create table c (r text collate nocase primary key references c)",
+    ):
+        manager.check_foreign_key_collations(made, table(harmless))
