@@ -128,6 +128,7 @@ _LITERALS: Mapping[str, LiteralKind] = MappingProxyType(
         BLOB: LiteralKind.BLOB,
     }
 )
+_CLOSERS = frozenset({",", ")"})
 _NUMBERS = frozenset({INTEGER, REAL})
 _OPERAND_STARTS = frozenset(
     {INTEGER, REAL, STRING, BLOB, PARAMETER, QUOTED, "(", "-", "+", "~", "null", "true", "false", "case"}
@@ -177,6 +178,11 @@ class ExpressionParser(TokenCursor):
         """
         token = self.token
         key = token.key
+        kind = _LITERALS.get(key)
+        if kind is not None and self._tokens[self.index + 1].key in _CLOSERS:
+            # A literal alone: most of a long VALUES list.
+            self.advance()
+            return self.literal(kind, token)
         if key == "not" and level <= _NEGATION:
             self.advance()
             operand = self.expression(_NEGATION)
@@ -334,8 +340,7 @@ class ExpressionParser(TokenCursor):
         kind = _LITERALS.get(key)
         if kind is not None:
             self.advance()
-            text = token.text if key in _NUMBERS else None
-            return Literal(kind, token.value, text, position=token.position)
+            return self.literal(kind, token)
         if key == QUOTED or (token.is_word and key not in RESERVED):
             return self.name_or_call()
         if key == "(":
@@ -347,6 +352,11 @@ class ExpressionParser(TokenCursor):
             self.advance()
             return Literal(*constant, position=token.position)
         return self.keyword_operand(token)
+
+    def literal(self, kind: LiteralKind, token: Token) -> Literal:
+        """The literal that a token is; only numbers need their spelling."""
+        text = token.text if token.key in _NUMBERS else None
+        return Literal(kind, token.value, text, position=token.position)
 
     def keyword_operand(self, token: Token) -> Expression:
         """The operands that begin with a reserved word."""
