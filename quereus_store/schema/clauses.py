@@ -5,6 +5,7 @@ Used by CREATE TABLE and by ALTER TABLE alike.  Chapter: alter-and-ddl-lifecycle
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -178,10 +179,11 @@ def conflict_of(action: nodes.ConflictAction | None) -> ConflictAction | None:
 
 
 def module_arguments(clause: nodes.ModuleClause) -> Mapping[str, Any]:
-    """The arguments of USING by name; those without one by their position, ``"0"``, ``"1"``, ..."""
+    """The arguments of USING by name; those without one are numbered, ``"0"``, ``"1"``, ..."""
+    unnamed = itertools.count()
     arguments = {
-        str(position) if argument.name is None else argument.name: argument.value.value
-        for position, argument in enumerate(clause.arguments)
+        str(next(unnamed)) if argument.name is None else argument.name: argument.value.value
+        for argument in clause.arguments
     }
     return MappingProxyType(arguments) if arguments else NO_TAGS
 
