@@ -14,7 +14,7 @@ from tests.sql.sql_trees import (
 )
 
 slow = settings(
-    max_examples=20,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
