@@ -54,7 +54,9 @@ class IndexStore:
     __slots__ = (
         "_computed",
         "_nullable",
+        "_own_key",
         "_own_keys",
+        "_plain",
         "_predicate",
         "_values",
         "constraint",
@@ -93,7 +95,9 @@ class IndexStore:
         self._predicate = None if index.where is None else services.row_function(schema, index.where)
         columns_of_key = [_key_column(part, services) for part in index.parts]
         self.keys: KeyEncoder = key_encoder(columns_of_key, prefix=self.prefix, positions=positions)
+        self._own_key = self.keys.encode
         self._own_keys = self.keys.encode_many
+        self._plain = self._predicate is None and not expressions
         self._nullable = [
             position for position, part in zip(positions, index.parts, strict=True) if part.nullable
         ]
@@ -112,6 +116,13 @@ class IndexStore:
             rows = list(compress(rows, held))
             row_keys = list(compress(row_keys, held))
         return Entries(places, list(zip(self._entry_keys(rows, row_keys), row_keys, strict=True)))
+
+    def entry(self, row: Row, row_key: bytes) -> bytes | None:
+        """The key of the entry of one row, None for a row without one."""
+        if not self._plain:
+            return self.aligned((row,), [row_key])[0]
+        own = self._own_key(row)
+        return own if self.unique and self._nulls((row,)) is None else own + row_key
 
     def aligned(self, rows: Sequence[Row], row_keys: list[bytes]) -> list[bytes | None]:
         """The key of the entry of each row, None for rows without one."""

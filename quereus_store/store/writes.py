@@ -18,16 +18,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import eq, not_
 
 from quereus_store.backends.contract import Item, ReadTransaction, WriteTransaction
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Conflict, Row, UniqueViolation
 from quereus_store.store.indexes import Entries, IndexStore
 from quereus_store.store.rows import RowStore
 from quereus_store.store.transaction import StoreWriter, all_or_nothing
+
+ROWS_AT_ONCE = 2000
+"""How many rows are encoded together; more only keeps the garbage collector busy."""
 
 
 def row_at(kv: ReadTransaction, rows: RowStore, key: bytes) -> Row | None:
@@ -68,6 +72,44 @@ def insert(
     transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], new: Sequence[Row]
 ) -> None:
     """Add rows; raises UniqueViolation at the first one in the way of a key, and then adds none."""
+    if len(new) == 1 and _insert_one(transaction, rows, indexes, new[0]):
+        return
+    if len(new) <= ROWS_AT_ONCE:
+        _insert_piece(transaction, rows, indexes, new)
+        return
+    start = 0
+    try:
+        while start < len(new):
+            _insert_piece(transaction, rows, indexes, new[start : start + ROWS_AT_ONCE])
+            start += ROWS_AT_ONCE
+    except (UniqueViolation, Error):
+        # A backend that cannot go on has ended the transaction, which took back everything.
+        with suppress(Error):
+            delete(transaction, rows, indexes, new[:start])
+        raise
+
+
+def _insert_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> bool:
+    """Add one row that meets nothing; False, and nothing added, otherwise."""
+    key = rows.key_of(row)
+    items = [(key, rows.encode(row))]
+    for index in indexes:
+        entry = index.entry(row, key)
+        if entry is not None:
+            items.append((entry, key))
+    transaction.add_rows(rows.store, 1)
+    kv = transaction.kv
+    for number, item in enumerate(items):
+        if kv.insert_many((item,)) is not None:
+            kv.delete_many([added for added, _ in items[:number]])
+            transaction.add_rows(rows.store, -1)
+            return False
+    return True
+
+
+def _insert_piece(
+    transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], new: Sequence[Row]
+) -> None:
     kv = transaction.kv
     keys = rows.keys_of(new)
     items = list(zip(keys, rows.encode_many(new), strict=True))
@@ -152,13 +194,15 @@ def delete(
     transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], old: Sequence[Row]
 ) -> None:
     """Remove rows, given as stored."""
-    keys = rows.keys_of(old)
-    entries = [index.entries(old, keys) for index in indexes]
-    transaction.add_rows(rows.store, -len(old))
     kv = transaction.kv
-    for entry in entries:
-        kv.delete_many([key for key, _ in entry.items])
-    kv.delete_many(keys)
+    for start in range(0, len(old), ROWS_AT_ONCE):
+        piece = old[start : start + ROWS_AT_ONCE]
+        keys = rows.keys_of(piece)
+        entries = [index.entries(piece, keys) for index in indexes]
+        transaction.add_rows(rows.store, -len(piece))
+        for entry in entries:
+            kv.delete_many([key for key, _ in entry.items])
+        kv.delete_many(keys)
 
 
 # --- update ---------------------------------------------------------------------------------------------
@@ -196,6 +240,22 @@ def update(
     new: Sequence[Row],
 ) -> None:
     """Replace rows; raises UniqueViolation at the first new row in the way, and then replaces none."""
+    if len(old) <= ROWS_AT_ONCE:
+        _update_piece(transaction, rows, indexes, old, new)
+        return
+    with all_or_nothing(transaction.kv):
+        for start in range(0, len(old), ROWS_AT_ONCE):
+            piece = slice(start, start + ROWS_AT_ONCE)
+            _update_piece(transaction, rows, indexes, old[piece], new[piece])
+
+
+def _update_piece(
+    transaction: StoreWriter,
+    rows: RowStore,
+    indexes: Sequence[IndexStore],
+    old: Sequence[Row],
+    new: Sequence[Row],
+) -> None:
     changes = _changes(rows, indexes, old, new)
     transaction.add_rows(rows.store, 0)
     kv = transaction.kv
