@@ -7,12 +7,14 @@ and a filter that is always true goes away.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from quereus_store.plan import nodes
 from quereus_store.plan.evaluate import evaluate
 from quereus_store.plan.expressions import (
     Arithmetic,
+    Between,
     BoundExpression,
     Call,
     Cast,
@@ -49,6 +51,8 @@ def fold_constants(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode
 
 def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:
     """The expression with constant parts computed; its type and nullability stay announced."""
+    if isinstance(expression, Between):
+        return _fold_between(expression, context)
     expression = map_children(expression, lambda child: fold(child, context))
     if isinstance(expression, Conjunction | Disjunction):
         return _fold_connective(expression)
@@ -72,6 +76,13 @@ def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:
 
 def _literal(expression: BoundExpression, value: Any) -> Literal:
     return Literal(expression.type, value is None, expression.collation, value)
+
+
+def _fold_between(expression: Between, context: RuleContext) -> BoundExpression:
+    low, high = fold(expression.low, context), fold(expression.high, context)
+    if isinstance(low, Comparison) and isinstance(high, Comparison):
+        return replace(expression, low=low, high=high)
+    return _fold_connective(Conjunction(BOOLEAN, expression.nullable, None, (low, high)))
 
 
 def _fold_connective(expression: Conjunction | Disjunction) -> BoundExpression:
