@@ -20,7 +20,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from operator import itemgetter, length_hint, lt
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +44,7 @@ JOURNAL_BELOW = 32 * 2**30
 _FAILURES = (lmdb.Error, OSError)
 _READ_FAILURES = (lmdb.Error, OSError, AttributeError)
 _key_of: Callable[[Item], bytes] = itemgetter(0)
+_value_of: Callable[[Item], bytes] = itemgetter(1)
 
 
 class LmdbReadTransaction:
@@ -281,8 +282,10 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         self._check()
         try:
             self._commit()
-        finally:
+        except BaseException:
             self._finish()
+            raise
+        self._finish(committed=True)
 
     def _commit(self) -> None:
         while True:
@@ -314,13 +317,13 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return
         self._finish()
 
-    def _finish(self) -> None:
+    def _finish(self, committed: bool = False) -> None:
         txn, self.txn = self.txn, None
         self._journal = None
         self._undo.clear()
         self._savepoints.clear()
         if txn is not None:
-            self._backend.end_write(txn)
+            self._backend.end_write(txn, committed)
 
     # --- running and replaying ------------------------------------------------------------------------
 
@@ -433,17 +436,19 @@ def _put_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> None:
 
 
 def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:
-    keys, values = zip(*items, strict=True)
+    keys = list(map(_key_of, items))
     if _any_long(keys):
         return _insert_each(transaction, items)
     cursor = transaction.txn.cursor()
-    if all(map(lt, keys, keys[1:])) and not (cursor.set_range(keys[0]) and cursor.key() <= keys[-1]):
+    if not (cursor.set_range(keys[0]) and cursor.key() <= keys[-1]) and all(
+        map(lt, keys, islice(keys, 1, None))
+    ):
         # Sorted, and no key stands where they go: all of them are new.
         cursor.putmulti(items)
         return None
     # all() stops at the first refusal, and the iterator then tells how far it got.
     rest = iter(keys)
-    if all(map(cursor.put, rest, values, repeat(True), repeat(False))):
+    if all(map(cursor.put, rest, map(_value_of, items), repeat(True), repeat(False))):
         return None
     return len(keys) - length_hint(rest) - 1
 
