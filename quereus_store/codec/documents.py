@@ -32,6 +32,7 @@ from typing import Any
 from quereus_store.codec.bits import escape
 from quereus_store.codec.numbers import encode_integer, encode_real
 from quereus_store.codec.text import A_JSON_OBJECT_KEY, A_JSON_STRING, TEXT_TAG, encode_text_body
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.types.json import canonical_json
 
 NODE_NULL, NODE_FALSE, NODE_TRUE = b"\x02", b"\x03", b"\x04"
@@ -71,12 +72,37 @@ _NODE: Mapping[type, Callable[[Any], bytes]] = MappingProxyType(
 
 
 def encode_json_node(value: Any) -> bytes:
-    """The structural key of a document or a part of it; ERROR for an unpaired surrogate in its text."""
+    """The structural key of a part of a document."""
     return _NODE[type(value)](value)
 
 
+def encode_json(value: Any) -> bytes:
+    """The key of a document in a JSON column.
+
+    Raises ERROR for an unpaired surrogate in its text, TOOBIG if it is nested too deeply to be walked.
+    """
+    try:
+        return encode_json_node(value)
+    except RecursionError:
+        raise _too_deep() from None
+
+
 def encode_document(value: Any) -> bytes:
-    """The key of a list or dict in an ANY column: canonical text, then what the text does not tell."""
+    """The key of a list or dict in an ANY column: canonical text, then what the text does not tell.
+
+    Raises TOOBIG if it is nested too deeply to be walked.
+    """
+    try:
+        return _encode_by_text(value)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> Error:
+    return sql_error(StatusCode.TOOBIG, "a document is nested too deeply to be part of a key")
+
+
+def _encode_by_text(value: Any) -> bytes:
     unusual: list[str] = []
     text = canonical_json(_plain(value, unusual))
     if not unusual:

@@ -43,7 +43,7 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812 - the class has a lower-case name
 from typing import Any
 
-from quereus_store.codec.bits import FLIP_TABLE
+from quereus_store.codec.bits import FLIP_TABLE, TERMINATOR
 from quereus_store.codec.numbers import BIAS, INTEGRAL, PLAIN
 from quereus_store.codec.text import TEXT_TAG
 from quereus_store.codec.values import NULL_KEY, KeyColumn, ValueEncoder, column_encoder
@@ -181,7 +181,7 @@ def _integer_expression(source: _Source, column: KeyColumn, value: str) -> str:
     return text.replace(packer, source.name(alone.names[packer]), 1)
 
 
-def _text_expression(source: _Source, column: KeyColumn, value: str) -> str:
+def _text_body(source: _Source, column: KeyColumn, value: str) -> str:
     normalizer = column.normalizer if column.type is TEXT else None
     if normalizer is None:
         text = value
@@ -190,8 +190,22 @@ def _text_expression(source: _Source, column: KeyColumn, value: str) -> str:
     else:
         text = f"{source.name(_only_text(normalizer))}({value})"
     body = rf'{text}.encode().replace(b"\1", b"\1\2").replace(b"\0", b"\1\1")'
-    whole = rf"{TEXT_TAG!r} + {body} + b'\0'"
-    return f"({whole}).translate(FLIP)" if column.descending else whole
+    return f"{body}.translate(FLIP)" if column.descending else body
+
+
+def _add_text(source: _Source, column: KeyColumn, value: str) -> None:
+    source.constant(_directed(column, TEXT_TAG))
+    source.variable(_text_body(source, column, value))
+    source.constant(_directed(column, TERMINATOR))
+
+
+def _text_expression(source: _Source, column: KeyColumn, value: str) -> str:
+    body = _text_body(source, column, value)
+    return f"{_directed(column, TEXT_TAG)!r} + {body} + {_directed(column, TERMINATOR)!r}"
+
+
+def _directed(column: KeyColumn, data: bytes) -> bytes:
+    return data.translate(FLIP_TABLE) if column.descending else data
 
 
 def _only_text(normalizer: Callable[[str], str]) -> Callable[[Any], str]:
@@ -204,20 +218,16 @@ def _only_text(normalizer: Callable[[str], str]) -> Callable[[Any], str]:
 
 
 def _add_column(source: _Source, column: KeyColumn, value: str, encoder: ValueEncoder) -> None:
-    if column.type in _INTEGER_TYPES and not column.nullable:
-        _add_integer(source, column, value)
-        return
-    if column.type in _INTEGER_TYPES:
-        expression = _integer_expression(source, column, value)
-    elif column.type in _TEXT_TYPES:
-        expression = _text_expression(source, column, value)
-    else:
+    if column.type not in _INTEGER_TYPES and column.type not in _TEXT_TYPES:
         source.variable(f"{source.name(encoder)}({value})")
-        return
-    if column.nullable:
-        null = NULL_KEY.translate(FLIP_TABLE) if column.descending else NULL_KEY
-        expression = f"({expression} if {value} is not None else {null!r})"
-    source.variable(expression)
+    elif column.nullable:
+        write = _integer_expression if column.type in _INTEGER_TYPES else _text_expression
+        null = _directed(column, NULL_KEY)
+        source.variable(f"({write(source, column, value)} if {value} is not None else {null!r})")
+    elif column.type in _INTEGER_TYPES:
+        _add_integer(source, column, value)
+    else:
+        _add_text(source, column, value)
 
 
 def _generate(

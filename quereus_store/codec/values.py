@@ -14,7 +14,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from quereus_store.codec.bits import FLIP_TABLE, escape
-from quereus_store.codec.documents import encode_document, encode_json_node
+from quereus_store.codec.documents import encode_document, encode_json
 from quereus_store.codec.numbers import encode_integer, encode_real
 from quereus_store.codec.text import encode_text
 from quereus_store.errors import StatusCode, sql_error
@@ -93,7 +93,7 @@ def _encode_timespan(value: Any) -> bytes:
 
 
 def _encode_json(value: Any) -> bytes:
-    return encode_value(value) if value is None or type(value) is bytes else encode_json_node(value)
+    return encode_value(value) if value is None or type(value) is bytes else encode_json(value)
 
 
 def _encode_stand_in(value: Any) -> bytes:

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quereus_store.codec import KeyColumn, encode_value, key_column, key_encoder
+from quereus_store.errors import Error, StatusCode
 from quereus_store.types.collations import BINARY, NOCASE, RTRIM, Collation
 from quereus_store.types.comparison import compare
 from quereus_store.types.json import compare_json
@@ -295,5 +296,15 @@ def test_registered_types_are_keyed_by_their_key() -> None:
     assert keys == sorted(keys)
     assert _keys(KeyColumn(version), ["01.2"]) == [keys[1]]
     keyless = LogicalType("ODD", PhysicalType.TEXT, compare=lambda a, b: 0)
-    with pytest.raises(Exception, match="semantic-ordering type ODD cannot key a persisted structure"):
+    with pytest.raises(Error, match="semantic-ordering type ODD cannot key a persisted structure"):
         key_encoder([KeyColumn(keyless)])
+
+
+@pytest.mark.parametrize("logical_type", [JSON, ANY])
+def test_documents_too_deep_to_walk_are_refused(logical_type: LogicalType) -> None:
+    document: Any = []
+    for _ in range(100_000):
+        document = [document]
+    with pytest.raises(Error, match="nested too deeply to be part of a key") as caught:
+        key_encoder([KeyColumn(logical_type)]).encode((document,))
+    assert caught.value.code is StatusCode.TOOBIG
