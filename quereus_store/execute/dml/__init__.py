@@ -1,16 +1,18 @@
-"""The executor of INSERT, UPDATE and DELETE."""
+"""The executor of INSERT, UPDATE and DELETE (dml-transactions-constraints).
 
-from __future__ import annotations
+==================  ==============================================================
+``mutation``        compiling and running a statement
+``rules``           what holds for a statement; the fast way and the careful way
+``insert`` …        the fast programs; ``emission`` is what they have in common
+``conflicts``       the careful way: row by row, with what each violation asks for
+``upsert``          ON CONFLICT clauses
+``checks``          CHECKs that wait for the commit
+``foreign_keys/``   both sides of foreign keys
+``violations``      the errors
+``changes``         the log of changes
+==================  ==============================================================
+"""
 
-from typing import Any
+from quereus_store.execute.dml.mutation import CompiledMutation, compile_mutation
 
-from quereus_store.errors import unsupported
-
-
-class CompiledMutation:
-    """A data-modifying statement, ready to run."""
-
-
-def compile_mutation(plan: Any, engine: Any, context: Any) -> Any:
-    """Compile a mutation plan."""
-    raise unsupported(type(plan).__name__)
+__all__ = ["CompiledMutation", "compile_mutation"]

@@ -102,12 +102,16 @@ class MutationCompiler(QueryCompiler):
         return Loop(self, pipeline, self.expressions(pipeline))
 
     def function(
-        self, name: str, arguments: str, bindings: Mapping[int, str], body: Callable[[ExpressionCompiler], str]
+        self,
+        name: str,
+        arguments: str,
+        bindings: Mapping[int, str],
+        body: Callable[[ExpressionCompiler], str],
     ) -> str:
         """Write a function whose result is an expression over rows given as arguments; its name."""
         pipeline = self.images(bindings)
+        result = body(self.expressions(pipeline))
         with self.module.block(f"def {name}({arguments}):"):
-            result = body(self.expressions(pipeline))
             for line in pipeline.prologue:
                 self.module.line(line)
             self.module.line(f"return {result}")

@@ -31,3 +31,7 @@ class StatementFailed(Exception):
 
 class Trouble(Exception):
     """The fast way met a row that needs the careful one; nothing has been written."""
+
+
+class Skipped(Exception):
+    """A row is left out (IGNORE, DO NOTHING)."""

@@ -46,9 +46,7 @@ def unique_violation(table: TableSchema, constraint: UniqueConstraint, row: Row)
     names = [table.columns[column].name for column in constraint.columns]
     if index is not None:
         names = [
-            table.columns[part.column].name
-            if part.column is not None
-            else canonical_text(part.expression)  # type: ignore[arg-type]
+            table.columns[part.column].name if part.column is not None else canonical_text(part.expression)  # type: ignore[arg-type]
             for part in index.parts
         ]
     message = f"UNIQUE constraint failed: {table.name} ({', '.join(names)})"
@@ -70,7 +68,9 @@ def restricted(
     verb: str, parent: TableSchema, child: TableSchema, key: ForeignKey, values: Sequence[Any]
 ) -> Error:
     """A parent row that a RESTRICT child refers to, found for the statement as a whole."""
-    message = f"FOREIGN KEY constraint failed: {verb} on '{parent.name}' violates RESTRICT from '{child.name}'"
+    message = (
+        f"FOREIGN KEY constraint failed: {verb} on '{parent.name}' violates RESTRICT from '{child.name}'"
+    )
     return _violation(message, child, "foreign key", key.columns, key.name, values)
 
 

@@ -1,0 +1,95 @@
+"""The fast program of INSERT.
+
+::
+
+    def program(rt):
+        x0 = rt.transactions[0]
+        source = rt.parameter_rows
+        try:
+            new = [(r[0], r[1], 0) for r in source]
+            if [1 for n in new if n[1] is None]:
+                raise Trouble
+            table0.insert(x0, new)
+        except TROUBLE:
+            return careful0(rt, source)
+        return MutationOutcome(len(new), [])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from quereus_store.execute.codegen.pipeline import column_ids
+from quereus_store.execute.dml import emission
+from quereus_store.execute.dml.generation import MutationCompiler, columns_of
+from quereus_store.execute.dml.outcome import Trouble
+from quereus_store.execute.dml.rules import StatementRules
+from quereus_store.plan.mutations import InsertPlan
+from quereus_store.plan.nodes import ParameterRows, PlanNode, Values
+
+
+def write_insert(
+    compiler: MutationCompiler,
+    plan: InsertPlan,
+    source: PlanNode,
+    rules: StatementRules,
+    careful: Callable[..., Any],
+) -> None:
+    """Write ``program(rt)``, which gives the outcome."""
+    module = compiler.module
+    table, writer = compiler.table(plan.table), compiler.writer(plan.table)
+    module.line(f"source = {_source_rows(compiler, source)}")
+    retry = f"return {module.bind('careful', careful)}(rt, source)"
+    if rules.always_careful:
+        module.line(retry)
+        return
+    with module.block("try:"):
+        _build(compiler, plan)
+        emission.fill_generated(compiler, plan)
+        emission.refuse_offenders(compiler, plan, rules)
+        if plan.conflict is not None and rules.children:
+            _insert_with_parents(compiler, table, writer, rules)
+        else:
+            module.line(f"{table}.insert({writer}, new)")
+    with module.block(f"except {emission.trouble(compiler)}:"):
+        module.line(retry)
+    emission.after_write(compiler, plan, rules)
+
+
+def _source_rows(compiler: MutationCompiler, source: PlanNode) -> str:
+    if isinstance(source, ParameterRows):
+        return "rt.parameter_rows"
+    if isinstance(source, Values) and source.rows == ((),):
+        return "[()]"
+    return emission.all_rows(compiler, source)
+
+
+def _build(compiler: MutationCompiler, plan: InsertPlan) -> None:
+    """``new`` from ``source``, generated columns left out."""
+    module = compiler.module
+    ids = column_ids(plan.source.columns)
+    if emission.is_row(plan.row, ids, plan.converts):
+        module.line("new = source")
+        return
+    given = [value for value in plan.row if value is not None]
+    optimized = iter(compiler.workshop.optimize_all(given, plan.source.columns))
+    row = [None if value is None else next(optimized) for value in plan.row]
+    loop = compiler.loop("source", "r", columns_of("r", plan.source.columns), {"r": ids})
+    element = emission.cells(compiler, loop.expressions, row, plan.converts, plan.table)
+    module.line(f"new = {loop.comprehension(element)}")
+
+
+def _insert_with_parents(
+    compiler: MutationCompiler, table: str, writer: str, rules: StatementRules
+) -> None:
+    """Under an OR clause a missing parent counts at once."""
+    module = compiler.module
+    module.line(f"token = {writer}.savepoint()")
+    module.line(f"{table}.insert({writer}, new)")
+    tests = [f"{module.bind('child', check)}.orphans(rt.transaction, new)" for check in rules.children]
+    with module.block(f"if {' or '.join(tests)}:"):
+        module.line(f"{writer}.rollback_to(token)")
+        module.line(f"{writer}.release(token)")
+        module.line(f"raise {module.helper(Trouble)}")
+    module.line(f"{writer}.release(token)")

@@ -1,0 +1,138 @@
+"""Compiled mutations: how a statement that changes rows is prepared and run.
+
+Compiling writes the fast program (see :mod:`~quereus_store.execute.dml.rules`
+for the two ways); the careful one is compiled when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.execute.codegen.compiler import preamble_of
+from quereus_store.execute.dml.conflicts import CarefulDelete, CarefulInsert, CarefulUpdate
+from quereus_store.execute.dml.delete import write_delete
+from quereus_store.execute.dml.generation import MutationCompiler, Workshop
+from quereus_store.execute.dml.insert import write_insert
+from quereus_store.execute.dml.members import Members, tables_needed
+from quereus_store.execute.dml.outcome import MutationOutcome
+from quereus_store.execute.dml.rules import rules_of
+from quereus_store.execute.dml.runtime import MutationRuntime, open_all, reads_of
+from quereus_store.execute.dml.update import write_update
+from quereus_store.execute.runtime import Runtime
+from quereus_store.modules.contract import Row
+from quereus_store.plan.binder.context import BindContext
+from quereus_store.plan.expressions import Column
+from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, UpdatePlan
+from quereus_store.plan.nodes import CommonTable, ParameterRows
+
+if TYPE_CHECKING:
+    from quereus_store.execute.engine import Engine
+
+_WRITERS: Mapping[type[MutationPlan], tuple[Any, Any]] = MappingProxyType(
+    {
+        InsertPlan: (write_insert, CarefulInsert),
+        UpdatePlan: (write_update, CarefulUpdate),
+        DeletePlan: (write_delete, CarefulDelete),
+    }
+)
+
+
+class CompiledMutation:
+    """A statement ready to run: ``columns`` are RETURNING's (None without it).
+
+    ``takes_batches`` says that one run may serve many tuples of parameters.
+    """
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        plan: MutationPlan,
+        cascaded: bool,
+        enclosing: tuple[CommonTable, ...],
+    ) -> None:
+        enclosing = tables_needed(plan, enclosing)
+        self.plan = plan
+        self.columns: tuple[Column, ...] | None = plan.returning.columns if plan.returning else None
+        self.takes_batches = isinstance(plan, InsertPlan) and plan.batchable
+        self.source_plan = workshop.optimize(plan.source)
+        rules = rules_of(workshop, plan, cascaded)
+        write, careful = _WRITERS[type(plan)]
+        compiler = MutationCompiler(workshop)
+        with compiler.module.block("def program(rt):"):
+            compiler.bind_common_tables(enclosing)
+            compiler.bind_common_tables(plan.common_tables)
+            write(compiler, plan, self.source_plan, rules, careful(workshop, plan, rules, enclosing).run)
+        compiler.module.fill_preamble(preamble_of(compiler))
+        self.source = compiler.module.text()
+        self._program: Callable[[Any], MutationOutcome] = compiler.module.compile("program")
+        self._reads = reads_of(compiler.transactions, rules.written)
+        self._slots = plan.source.slots if isinstance(plan.source, ParameterRows) else ()
+        self._width = len(self._slots)
+        self._in_order = self._slots == tuple(range(self._width))
+        self._members = Members(workshop, plan, compiler.mutations, compile_in)
+
+    def runtime(
+        self, session: Any, transaction: Any, parameters: Any, parameter_rows: list[Row] | None
+    ) -> MutationRuntime:
+        """What one execution needs: for the parameters given, or for many tuples of them."""
+        if self._width:
+            if parameter_rows is None:
+                parameter_rows = [self._row(parameters)]
+            elif parameter_rows and len(parameter_rows[0]) != self._width or not self._in_order:
+                parameter_rows = list(map(self._row, parameter_rows))
+        elif parameter_rows is None:
+            parameter_rows = [()]
+        runtime = MutationRuntime(
+            session, transaction, parameters, open_all(self._reads, transaction), parameter_rows
+        )
+        if self._members.compiled:
+            self._members.attach(runtime)
+        return runtime
+
+    def _row(self, parameters: Any) -> Row:
+        if self._in_order and type(parameters) is tuple and len(parameters) == self._width:
+            return parameters
+        row = itemgetter(*self._slots)(parameters)
+        return row if self._width > 1 else (row,)
+
+    def run(self, runtime: MutationRuntime) -> MutationOutcome:
+        """Make the change; raises StatementFailed where more or less than the statement is to be undone."""
+        if not self._members.compiled:
+            return self._program(runtime)
+        self._members.run_unread(runtime)
+        outcome = self._program(runtime)
+        self._members.run_leading(runtime)
+        return outcome
+
+    def member(
+        self, session: Any, transaction: Any, parameters: Any
+    ) -> Callable[[Runtime], list[Row]]:
+        """Run as part of an enclosing statement: a function of its runtime that gives RETURNING's rows."""
+
+        def rows(enclosing: Runtime) -> list[Row]:
+            runtime = self.runtime(session, transaction, parameters, None)
+            self._members.borrow(runtime, enclosing)
+            return self.run(runtime).rows
+
+        return rows
+
+
+def compile_in(
+    workshop: Workshop,
+    plan: MutationPlan,
+    *,
+    cascaded: bool = False,
+    enclosing: tuple[CommonTable, ...] = (),
+) -> CompiledMutation:
+    """Compile within a workshop; ``enclosing`` are the common tables of a statement around it."""
+    return CompiledMutation(workshop, plan, cascaded, enclosing)
+
+
+def compile_mutation(
+    plan: MutationPlan, engine: Engine, context: BindContext, enclosing: tuple[CommonTable, ...] = ()
+) -> CompiledMutation:
+    """Compile a bound INSERT, UPDATE or DELETE; raises ERROR for foreign keys that do not fit their parents."""
+    return compile_in(Workshop(engine, context), plan, enclosing=enclosing)
