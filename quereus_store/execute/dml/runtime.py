@@ -40,8 +40,10 @@ class MutationRuntime(Runtime):
         forked = MutationRuntime(
             self.session, transaction, self.parameters, open_all(reads, transaction), self.parameter_rows
         )
-        forked.mutations = self.mutations
-        forked._mutation_rows = self._mutation_rows
+        if self._members:
+            if self._mutation_rows is None:
+                self._mutation_rows = {}
+            forked._members, forked._mutation_rows = self._members, self._mutation_rows
         forked.follow_ups = self.follow_ups
         return forked
 

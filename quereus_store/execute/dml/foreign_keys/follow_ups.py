@@ -68,7 +68,8 @@ class FollowUp:
     def _compiled(self) -> CompiledMutation:
         from quereus_store.execute.dml.mutation import compile_in
 
-        key = (self._reference, self._action, self._deletes)
+        child = self._reference.child
+        key = (child.schema, child.name, self._reference.key.name, self._action, self._deletes)
         found = self._workshop.follow_ups.get(key)
         if found is None:
             plan = self._delete() if self._deletes else self._update()
