@@ -22,7 +22,7 @@ from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import PlanNode
+from quereus_store.plan.nodes import CommonTable, PlanNode, With, walk_plan
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
@@ -155,7 +155,7 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
     plan = optimize(bind_query(context, statement), rule_context(engine, context))
     compiled = compile_query(plan, engine)
     mutations = {
-        mutation_id: compile_mutation(mutation, engine, context)
+        mutation_id: compile_mutation(mutation, engine, context, with_members(plan))
         for mutation_id, mutation in compiled.mutations
     }
     only_primary = reads_only_primary(compiled, engine)
@@ -168,6 +168,11 @@ def prepare_mutation(
     """Bind and compile an INSERT, UPDATE or DELETE."""
     plan = bind_mutation(context, statement)
     return PreparedMutation(context.catalog.version, plan, compile_mutation(plan, engine, context))
+
+
+def with_members(plan: PlanNode) -> tuple[CommonTable, ...]:
+    """The common tables of a query, which its data-modifying members may read."""
+    return tuple([table for node in walk_plan(plan) if isinstance(node, With) for table in node.tables])
 
 
 def rule_context(engine: Engine, context: BindContext) -> RuleContext:
