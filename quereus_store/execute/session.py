@@ -113,6 +113,16 @@ class Session:
     def _prepare(
         self, statement: Any, transaction: ReadView, parameters: Any, check: bool = True
     ) -> PreparedQuery | PreparedMutation:
+        try:
+            return self._prepare_now(statement, transaction, parameters, check)
+        except RecursionError:
+            raise sql_error(
+                StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
+            ) from None
+
+    def _prepare_now(
+        self, statement: Any, transaction: ReadView, parameters: Any, check: bool
+    ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
         if isinstance(statement, _MUTATIONS):
             made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(self.engine, statement, context)
