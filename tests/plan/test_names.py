@@ -69,6 +69,10 @@ def test_a_view_sees_nothing_of_its_reader() -> None:
     bind("with crew as (select 1 as other) select nick from kites")
 
 
+def test_a_stored_body_searches_its_own_schema_whatever_the_reader_s_path() -> None:
+    bind('select nick from main.kites with schema "temp"')
+
+
 def test_views_that_reach_themselves() -> None:
     from tests.plan.binding import catalog_of
 

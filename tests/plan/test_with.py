@@ -89,6 +89,15 @@ def test_several_seeds_and_steps() -> None:
     assert shape(found.step) == "SetOperation(Project(CommonTableScan), Project(CommonTableScan))"
 
 
+def test_a_recursive_body_may_have_a_with_of_its_own() -> None:
+    plan = bind(
+        "with recursive n(i) as ("
+        "with one(o) as (select 1) select o from one union all select i + o from n, one)"
+        " select i from n limit 3"
+    )
+    assert "With(Project(Values), Recursion(" in shape(plan)
+
+
 def test_a_body_that_does_not_read_itself_is_no_recursion() -> None:
     assert "Recursion" not in shape(bind("with recursive c as (select 1 intersect select 2) select * from c"))
 

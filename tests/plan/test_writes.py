@@ -222,6 +222,12 @@ def test_mutation_context() -> None:
         bind_write("insert into stamped (id) with context actor = 1, actor = 2 values (1)", STOCK)
 
 
+def test_reserved_tags_have_no_place_on_a_statement() -> None:
+    bind_write("delete from crew with tags (audit = true)")
+    with pytest.raises(Error, match=r"Unknown reserved tag 'quereus\.x' on a DML statement"):
+        bind_write('delete from crew with tags ("quereus.x" = 1)')
+
+
 def test_writing_through_views_is_not_built_here() -> None:
     with pytest.raises(Error, match="Writing through view 'kites' is not supported yet") as caught:
         bind_write("delete from kites")

@@ -12,7 +12,7 @@ from quereus_store.plan.binder.relations import check_arity, rename_columns
 from quereus_store.plan.binder.scopes import Scope
 from quereus_store.plan.binder.syntax import mentions_table
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import CommonTable, PlanNode, Recursion
+from quereus_store.plan.nodes import CommonTable, PlanNode, Recursion, With
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.types import ANY, carry_contributions, merge_types
@@ -65,6 +65,7 @@ def _member(
     outer: Scope | None,
 ) -> tuple[CommonTableEntry, CommonTable | None]:
     query = member.query
+    recursive = False
     if not isinstance(query, nodes.Query):
         if not environment.leading:
             verb = dml.verb_of(query)
@@ -73,6 +74,7 @@ def _member(
             )
         plan: PlanNode = dml.bind_relation(environment.nested(), query)
     elif clause.recursive and mentions_table(query, member.name) and _operands(query) is not None:
+        recursive = True
         plan = _recursive(environment.nested(), clause, member, query, outer)
     else:
         plan = queries.bind_query_in(environment.nested(), query, outer)
@@ -83,7 +85,7 @@ def _member(
     if (
         member.materialization is nodes.Materialization.NOT_MATERIALIZED
         and isinstance(query, nodes.Query)
-        and not isinstance(plan, Recursion)
+        and not recursive
     ):
         entry = CommonTableEntry(member.name, number, (), query, member.columns, environment.nested(), outer)
         return entry, None
@@ -117,14 +119,9 @@ def _recursive(
     outer: Scope | None,
 ) -> PlanNode:
     """A recursive member: what does not read it is the seed, the rest the step."""
+    tables: tuple[CommonTable, ...] = ()
     if query.with_clause is not None:
         environment, tables = bind_with(environment, query.with_clause, outer)
-        if tables:
-            raise sql_error(
-                StatusCode.UNSUPPORTED,
-                f"WITH inside the recursive CTE '{member.name}' is not supported yet",
-                query.with_clause.position or member.position,
-            )
     chain = _operands(query) or []
     first = next((index for index, (_, body) in enumerate(chain) if mentions_table(body, member.name)), 0)
     first = max(first, 1)
@@ -155,7 +152,7 @@ def _recursive(
     if not simple_limit:
         plan = order_outputs(environment, plan, query.order_by, outer)
         plan = limit(environment, plan, query.limit, query.offset, outer)
-    return plan
+    return With(plan.columns, tables, plan) if tables else plan
 
 
 def _keeps_all(operation: nodes.SetOperation | None) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from quereus_store.sql import nodes
 
 Slot = int | str
+DEFAULT_SCHEMA = "main"
 
 
 def _numbers() -> Callable[[], int]:
@@ -59,7 +60,7 @@ class BindContext:
     registry: FunctionRegistry
     collations: CollationRegistry = field(default_factory=CollationRegistry)
     types: TypeRegistry = field(default_factory=TypeRegistry)
-    schema_path: tuple[str, ...] = ("main",)
+    schema_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[Slot, LogicalType] = field(default_factory=dict)
     number: Callable[[], int] = field(default_factory=_numbers)
@@ -115,10 +116,9 @@ class Environment:
         return replace(self, common_tables={**self.common_tables, **entries})
 
     def inside_stored_body(self, schema: str, view: tuple[str, str] | None = None) -> Environment:
-        """The environment of a stored body: its own schema first, none of the caller's names."""
-        default = tuple(name for name in self.context.schema_path if fold(name) != fold(schema))
-        views = (*self.views, view) if view else self.views
-        return Environment(self.context, (schema, *default), views=views)
+        """The environment of a stored body: its own schema, then ``main``; none of the caller's names."""
+        path = (schema,) if fold(schema) == DEFAULT_SCHEMA else (schema, DEFAULT_SCHEMA)
+        return Environment(self.context, path, views=(*self.views, view) if view else self.views)
 
     def column(
         self,

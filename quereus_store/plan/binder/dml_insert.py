@@ -277,9 +277,13 @@ def _upsert(target: Target, clause: nodes.UpsertClause) -> UpsertPlan:
     """One ON CONFLICT clause: bare names are the existing row, ``excluded`` and ``new`` the proposed."""
     target = quiet_parameters(target)
     goal = _conflict_target(target, clause)
+    existing, proposed = image_of(target.old), image_of(target.new)
+    if clause.target_where is not None:
+        # It picks a partial index among several; since targets match by value, only its names matter.
+        own = RowScope({"": existing, fold(target.qualifier): existing}, schema=target.table.schema)
+        ExpressionBinder(target.environment, own).bind(clause.target_where)
     if not clause.assignments:
         return UpsertPlan(goal)
-    existing, proposed = image_of(target.old), image_of(target.new)
     scope = RowScope(
         {
             "": existing,

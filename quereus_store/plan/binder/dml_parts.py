@@ -40,6 +40,7 @@ from quereus_store.schema.objects import (
     ViewSchema,
     fold,
 )
+from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import canonical_text
 from quereus_store.types import NULL, LogicalType
@@ -70,6 +71,7 @@ def open_target(
     conflict: nodes.ConflictAction | None,
 ) -> Target:
     """Find the target table, bind the statement's WITH and its mutation context."""
+    check_tags(node.tags, TagSite.STATEMENT, node.position)
     environment = environment.with_schemas(node.schema_path)
     tables: tuple[CommonTable, ...] = ()
     if node.with_clause is not None:
