@@ -325,6 +325,11 @@ class Catalog:
     schemas: Mapping[str, Schema]
     version: int = 0
 
+    @property
+    def has_assertions(self) -> bool:
+        """Whether any schema holds an assertion."""
+        return any(schema.assertions for schema in self.schemas.values())
+
     def schema(self, name: str) -> Schema | None:
         """The schema of that name, any case."""
         return self.schemas.get(fold(name))
