@@ -136,7 +136,7 @@ def table_types(connection: Connection, table: str) -> dict[str, str] | None:
     ).fetchone()
     if known is None:
         return None
-    rows = connection.execute("select name, type, generated from table_info(?)", (name,)).fetchall()
+    rows = connection.execute('select name, type, "generated" from table_info(?)', (name,)).fetchall()
     return {str(column).lower(): str(type_name).upper() for column, type_name, made in rows if not made}
 
 
