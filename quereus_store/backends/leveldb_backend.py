@@ -25,12 +25,12 @@ Chapters: store-and-modules, sections 2, 12 and 15.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -57,6 +57,18 @@ _VALUES = {"include_key": False}
 _UNTOUCHED = object()
 """Note of a key that the overlay did not hold."""
 
+_BY_TEXT: Mapping[str, StatusCode] = MappingProxyType(
+    {
+        "No space left": StatusCode.FULL,
+        "quota exceeded": StatusCode.FULL,
+        "File too large": StatusCode.FULL,
+        "Permission denied": StatusCode.READONLY,
+        "Read-only": StatusCode.READONLY,
+        "/LOCK: ": StatusCode.BUSY,
+    }
+)
+"""What LevelDB's messages hold, the first that fits."""
+
 
 def _translate(failure: Exception, path: str, doing: str) -> Error:
     text = failure.args[0] if failure.args else str(failure)
@@ -67,13 +79,7 @@ def _translate(failure: Exception, path: str, doing: str) -> Error:
 def _code(failure: Exception, reason: str) -> StatusCode:
     if isinstance(failure, plyvel.CorruptionError):
         return StatusCode.CORRUPT
-    if "/LOCK: " in reason:
-        return StatusCode.BUSY
-    if "No space left" in reason:
-        return StatusCode.FULL
-    if "Permission denied" in reason or "Read-only" in reason:
-        return StatusCode.READONLY
-    return StatusCode.IOERR
+    return next((code for text, code in _BY_TEXT.items() if text in reason), StatusCode.IOERR)
 
 
 class LeveldbReadTransaction:

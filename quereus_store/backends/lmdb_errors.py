@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -40,6 +41,8 @@ _BY_NUMBER: Mapping[int, tuple[StatusCode, str]] = MappingProxyType(
     }
 )
 
+_LITTLE_SPACE = 2**20
+
 
 def translate(failure: Exception, path: str, doing: str, default: StatusCode = StatusCode.IOERR) -> Error:
     """The error to raise for what LMDB or the operating system reported.
@@ -54,4 +57,17 @@ def translate(failure: Exception, path: str, doing: str, default: StatusCode = S
             return sql_error(code, f"cannot {doing} '{path}': {meaning} ({failure})")
     if "closed/deleted/dropped" in str(failure):
         return closed("transaction")
+    if "Input/output error" in str(failure) and _disk_is_full(path):
+        # LMDB reports a write that was cut short as such.
+        return sql_error(StatusCode.FULL, f"cannot {doing} '{path}': the disk is full")
     return sql_error(default, f"cannot {doing} '{path}': {failure}")
+
+
+def _disk_is_full(path: str) -> bool:
+    if not hasattr(os, "statvfs"):
+        return False
+    try:
+        status = os.statvfs(path)
+    except OSError:
+        return False
+    return status.f_bavail * status.f_frsize < _LITTLE_SPACE

@@ -35,8 +35,9 @@ class KeyColumn:
     """One column of a key.
 
     ``normalizer`` turns text into the text that stands for it under the column's collation; ``None`` is
-    BINARY.  It counts where text may be: TEXT and ANY columns.  ``nullable`` only chooses faster code: a
-    NULL in a column that says it has none is still encoded right.
+    BINARY.  It counts where text may be: in TEXT and ANY columns, and for a JSON document that is one string
+    (an index may give JSON a collation; store-and-modules, section 16).  ``nullable`` only chooses faster
+    code: a NULL in a column that says it has none is still encoded right.
     """
 
     type: LogicalType
@@ -56,8 +57,11 @@ def key_column(
 
     Raises ERROR where text is to be keyed under a collation without a normalizer.
     """
-    applies = honours_collation(logical_type) and not collation.is_binary
-    normalizer = collation.require_persistent_normalizer() if applies else None
+    normalizer = None
+    if not collation.is_binary and honours_collation(logical_type):
+        normalizer = collation.require_persistent_normalizer()
+    elif not collation.is_binary and logical_type is JSON:
+        normalizer = collation.normalizer
     return KeyColumn(logical_type, nullable, descending, normalizer)
 
 
@@ -96,6 +100,13 @@ def _encode_json(value: Any) -> bytes:
     return encode_value(value) if value is None or type(value) is bytes else encode_json(value)
 
 
+def _normalizing_json(normalizer: Callable[[str], str]) -> ValueEncoder:
+    def encode(value: Any) -> bytes:
+        return _encode_json(normalizer(value) if type(value) is str else value)
+
+    return encode
+
+
 def _encode_stand_in(value: Any) -> bytes:
     if type(value) is tuple:
         return b"".join([TUPLE_TAG, *map(_encode_stand_in, value), b"\0"])
@@ -128,7 +139,7 @@ def _ascending_encoder(column: KeyColumn) -> ValueEncoder:
     if column.type is TIMESPAN:
         return _encode_timespan
     if column.type is JSON:
-        return _encode_json
+        return _encode_json if column.normalizer is None else _normalizing_json(column.normalizer)
     if column.type.compare is not None or column.type.key is not None:
         return _registered(column.type)
     return encode_value if column.normalizer is None else _normalizing(column.normalizer)

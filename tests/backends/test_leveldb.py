@@ -104,6 +104,67 @@ def test_places_that_are_no_database_are_named(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["letter.txt"]
 
 
+KILLED = """
+import sys
+from quereus_store.backends import open_backend
+backend = open_backend("leveldb", sys.argv[1], synchronous="off")
+for number in range(10**9):
+    with backend.write() as writer:
+        writer.put_many([(b"a", b"%d" % number), (b"b", b"%d" % number)])
+        writer.commit()
+    if number == 100:
+        print("busy", flush=True)
+"""
+
+
+def test_a_killed_process_leaves_whole_commits(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "data")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "busy\n"
+    process.kill()
+    process.communicate()
+    content = _content(LeveldbBackend(tmp_path / "data"))
+    assert content[b"a"] == content[b"b"]
+    assert int(content[b"a"]) >= 100
+
+
+FILL = """
+import resource, sys
+from quereus_store.backends import open_backend
+from quereus_store.errors import Error
+backend = open_backend("leveldb", sys.argv[1])
+def write(number):
+    with backend.write() as writer:
+        writer.put_many([(b"%d-%d" % (number, row), bytes(1000)) for row in range(200)])
+        writer.commit()
+write(0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+written = 1
+try:
+    while written < 50:
+        write(written)
+        written += 1
+except Error as error:
+    print(error.code.name)
+with backend.read() as reader:
+    print(reader.count(b"", None) == written * 200)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on file sizes")
+def test_a_write_that_the_system_refuses_loses_no_earlier_commit(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL, str(tmp_path / "data")]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert output.split() == ["FULL", "True"]
+    backend = LeveldbBackend(tmp_path / "data")
+    with backend.write() as writer:
+        assert writer.count(b"0-", b"0.") == 200
+        writer.put(b"after", b"1")
+        writer.commit()
+    assert _content(backend)[b"after"] == b"1"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_a_forked_child_refuses_and_the_parent_goes_on(tmp_path: Path) -> None:
     backend = LeveldbBackend(tmp_path / "data")

@@ -139,6 +139,39 @@ os.kill(os.getpid(), 9)
     backend.read().close()
 
 
+FILL = """
+import resource
+backend = LmdbBackend(path)
+def write(number):
+    with backend.write() as writer:
+        writer.put_many([(b"%d-%d" % (number, row), bytes(1000)) for row in range(200)])
+        writer.commit()
+write(0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+written = 1
+try:
+    while written < 50:
+        write(written)
+        written += 1
+except Error as error:
+    print(error.code.name)
+with backend.read() as reader:
+    print(reader.count(b"", None) == written * 200)
+with backend.write() as writer:
+    writer.delete_range(b"0", b"1")
+    writer.put(b"after", b"1")
+    writer.commit()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on file sizes")
+def test_a_write_that_the_system_refuses_loses_no_earlier_commit(tmp_path: Path) -> None:
+    assert _run(tmp_path / "data", FILL).split() == ["IOERR", "True"]
+    backend = LmdbBackend(tmp_path / "data")
+    assert _get(backend, b"after") == b"1"
+    assert _get(backend, b"0-0") is None
+
+
 # --- forking ----------------------------------------------------------------------------------------------
 
 

@@ -117,6 +117,7 @@ def test_numbers_interleave_exactly_at_any_size() -> None:
         (key_column(TEXT, collation=NOCASE), ["Ä", "ä"]),
         (key_column(TEXT, collation=RTRIM), ["a", "a  "]),
         (key_column(ANY, collation=NOCASE), ["Ab", "aB"]),
+        (key_column(JSON, collation=NOCASE), ["b", "B"]),
     ],
 )
 def test_equal_values_have_one_key(column: KeyColumn, alike: list[Any]) -> None:
@@ -131,7 +132,8 @@ def test_equal_values_have_one_key(column: KeyColumn, alike: list[Any]) -> None:
         (KeyColumn(ANY), [[None], [math.inf], [-math.inf], [math.nan]]),
         (KeyColumn(JSON), [True, 1, "1"]),
         (KeyColumn(JSON), [{}, {"": 1}, [], [None], [[]]]),
-        (KeyColumn(JSON), [["x"], ["X"]]),
+        (key_column(JSON, collation=NOCASE), [["x"], ["X"]]),
+        (KeyColumn(JSON), ["x", "X"]),
         (key_column(TEXT, collation=RTRIM), ["a", "a\t"]),
         (key_column(TEXT, collation=NOCASE), ["straße", "STRASSE"]),
         (KeyColumn(TEXT), ["", "\0", "\0\0", "\1", "a", "a\0"]),
