@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
+from quereus_store.execute.assertions import AssertionGuard
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
@@ -40,6 +41,7 @@ class Session:
         self.options: dict[str, Any] = default_options(engine)
         self.options_version = 0
         self.transaction: Transaction | None = None
+        self.assertions = AssertionGuard(self)
         self.total_changes = 0
         self.last_changes = 0
         self._cached = cached_statements
@@ -313,7 +315,7 @@ class Session:
     # -- transactions --------------------------------------------------------------
 
     def _begin(self) -> Transaction:
-        return Transaction(self.engine, self.timeout, self.durable)
+        return Transaction(self.engine, self.timeout, self.durable, self.assertions.check)
 
     def _end_if_own(self, transaction: Transaction) -> None:
         if transaction is not self.transaction:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
 
 DeferredCheck = Callable[["Transaction"], None]
+Verification = Callable[["Transaction"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Transaction(ReadView):
     """A transaction over all modules of an engine.
 
     ``explicit`` distinguishes BEGIN from a statement's own; ``deferred`` holds
-    checks to run at commit, ``changes`` what happened to rows (for listeners).
+    checks to run at commit, after ``verify`` has had its say on the whole;
+    ``changes`` is what happened to rows (for assertions and listeners).
     """
 
     __slots__ = (
@@ -105,12 +107,20 @@ class Transaction(ReadView):
         "savepoints",
         "started_with",
         "timeout",
+        "verify",
     )
 
-    def __init__(self, engine: Engine, timeout: float = 5.0, durable: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        timeout: float = 5.0,
+        durable: bool = True,
+        verify: Verification | None = None,
+    ) -> None:
         super().__init__(engine)
         self.timeout = timeout
         self.durable = durable
+        self.verify = verify
         self.explicit = False
         self.started_with = self.catalog
         self.deferred: list[DeferredCheck] = []
@@ -201,6 +211,8 @@ class Transaction(ReadView):
     def commit(self) -> None:
         """Run the waiting checks and commit every module; any failure rolls everything back and is raised."""
         try:
+            if self.verify is not None:
+                self.verify(self)
             self._run_deferred()
             if self._writers or self.catalog is not self.started_with:
                 with self.engine.publishing:

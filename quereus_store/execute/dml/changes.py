@@ -1,8 +1,8 @@
 """The one place that every change of rows passes: the change log of a transaction.
 
 Whoever wants to know what a statement did to which table (events, maintained
-tables) reads :attr:`Transaction.changes`; it is kept only while the engine says
-that somebody does (``Engine.records_changes``).
+tables, assertions) reads :attr:`Transaction.changes`; it is kept only while the
+engine says that somebody does (``Engine.records_changes``) or the catalog has assertions.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ def record_changes(
     transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
 ) -> None:
     """Note a write that has just happened."""
-    if transaction.engine.records_changes:
+    if transaction.engine.records_changes or transaction.catalog.has_assertions:
         transaction.changes.append(Change(table, operation, old, new))

@@ -11,6 +11,9 @@ from typing import Any
 
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements import control
+from quereus_store.execute.statements.alter import alter_object_tags, alter_table
+from quereus_store.execute.statements.analyze import analyze
+from quereus_store.execute.statements.assertions import create_assertion
 from quereus_store.execute.statements.explain import explain
 from quereus_store.execute.statements.indexes import create_index
 from quereus_store.execute.statements.pragma import pragma
@@ -32,6 +35,10 @@ HANDLERS: Mapping[type[nodes.Statement], Handler] = MappingProxyType(
         nodes.CreateTable: create_table,
         nodes.CreateIndex: create_index,
         nodes.CreateView: create_view,
+        nodes.CreateAssertion: create_assertion,
+        nodes.AlterTable: alter_table,
+        nodes.AlterObjectTags: alter_object_tags,
+        nodes.Analyze: analyze,
         nodes.DropObject: drop_object,
     }
 )

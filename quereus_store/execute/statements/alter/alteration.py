@@ -1,0 +1,137 @@
+"""One ALTER TABLE at work: the table, and the steps that all its forms are made of.
+
+A form builds the new schema from the old one and then takes some of these steps:
+*rewrite* the rows (the module streams them through a function), *build* and *erase* indexes,
+*publish* the new schema.  All run inside the statement's savepoint, so a form that raises at
+any point leaves table, catalog and transaction as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.execute.dml.violations import unique_violation
+from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import Batch, Module, Row, UniqueViolation
+from quereus_store.plan.binder import BindContext
+from quereus_store.schema.constraints import IndexChange
+from quereus_store.schema.manager import put_table
+from quereus_store.schema.objects import Catalog, ColumnSchema, IndexSchema, TableSchema, fold
+from quereus_store.types import to_text
+
+if TYPE_CHECKING:
+    from quereus_store.execute.engine import Engine
+    from quereus_store.execute.session import Session
+
+Transform = Callable[[Batch], Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What every form of ALTER TABLE works on; ``table`` is the table before the change."""
+
+    session: Session
+    transaction: Transaction
+    table: TableSchema
+    position: SourcePosition | None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the session."""
+        return self.session.engine
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog that the statement found."""
+        return self.transaction.catalog
+
+    @property
+    def module(self) -> Module:
+        """Where the table is stored."""
+        return self.engine.module(self.table.module)
+
+    @property
+    def writer(self) -> Any:
+        """The module's writing transaction."""
+        return self.transaction.writer(self.table.module)
+
+    def context(self, table: TableSchema) -> BindContext:
+        """A context for binding expressions of ``table`` as if it were published already."""
+        context = self.session.bind_context(self.transaction, {})
+        return replace(context, catalog=put_table(context.catalog, table))
+
+    def error(self, code: StatusCode, message: str) -> Error:
+        """An error at the statement's place."""
+        return sql_error(code, message, self.position)
+
+    def column(self, name: str, code: StatusCode = StatusCode.ERROR) -> tuple[int, ColumnSchema]:
+        """A column of the table by name; raises ``code`` when there is none."""
+        found = self.table.column_index(name)
+        if found is None:
+            raise self.error(code, f"Column '{name}' not found in table '{self.table.name}'")
+        return found, self.table.columns[found]
+
+    # -- rows ------------------------------------------------------------------------
+
+    def is_empty(self) -> bool:
+        """Whether the table has no rows in the transaction."""
+        return self.engine.table(self.table).count(self.transaction.reader(self.table.module)) == 0
+
+    def batches(self, table: TableSchema) -> Iterator[list[Row]]:
+        """The rows of a table as the transaction sees them."""
+        return self.engine.table(table).scan(self.transaction.reader(table.module))
+
+    def rewrite(self, new: TableSchema, transform: Transform | None = None) -> TableSchema:
+        """Carry the rows over to another schema; raises CONSTRAINT where keys collide under it."""
+        try:
+            return self.module.rewrite_table(self.writer, self.table, new, transform)
+        except UniqueViolation as violation:
+            raise _collision(new, violation) from violation
+
+    # -- indexes ---------------------------------------------------------------------
+
+    def build_index(self, table: TableSchema, index: IndexSchema) -> IndexSchema:
+        """Build an index of ``table``, which is without it; raises CONSTRAINT where rows are not unique."""
+        try:
+            return self.module.create_index(self.writer, table, index)
+        except UniqueViolation as violation:
+            names = ", ".join(
+                table.columns[part.column].name for part in index.parts if part.column is not None
+            )
+            raise sql_error(
+                StatusCode.CONSTRAINT, f"UNIQUE constraint failed: {table.name} ({names})"
+            ) from violation
+
+    def carry_out(self, stored: TableSchema, change: IndexChange) -> TableSchema:
+        """Build and erase what a change of indexes asks for; ``stored`` is the table as it is kept now."""
+        for index in change.erase:
+            held = stored.index(index.name)
+            assert held is not None
+            self.module.drop_index(self.writer, stored, held)
+            stored = replace(stored, indexes=tuple(other for other in stored.indexes if other is not held))
+        built = {fold(index.name): index for index in stored.indexes}
+        for index in change.build:
+            built[fold(index.name)] = self.build_index(stored, index)
+        indexes = tuple(built[fold(index.name)] for index in change.table.indexes)
+        return replace(change.table, storage_id=stored.storage_id, indexes=indexes)
+
+    # -- catalog ---------------------------------------------------------------------
+
+    def publish(self, table: TableSchema) -> None:
+        """Work on with the table as it is now."""
+        self.transaction.change_catalog(put_table(self.catalog, table))
+
+
+def _collision(table: TableSchema, violation: UniqueViolation) -> Error:
+    """The error for rows that one key of a new schema does not tell apart."""
+    if violation.constraint is not None:
+        return unique_violation(table, violation.constraint, violation.row)
+    values = ", ".join(to_text(violation.row[part.column]) or "NULL" for part in table.primary_key.parts)
+    shown = f"(key: {values})" if values else "(the empty key admits one row)"
+    return sql_error(
+        StatusCode.CONSTRAINT,
+        f"UNIQUE constraint failed: {table.name} primary key collides under the new key definition {shown}",
+    )

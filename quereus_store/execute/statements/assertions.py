@@ -1,0 +1,45 @@
+"""CREATE ASSERTION (alter-and-ddl-lifecycle, section 3; seed: sql-ddl, section 2.6.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import Error, sql_error
+from quereus_store.execute.assertions import assertion_label, compile_assertion
+from quereus_store.execute.results import Result
+from quereus_store.execute.transactions import Transaction
+from quereus_store.schema.builder import build_assertion
+from quereus_store.schema.manager import MAIN, check_assertion_name, put_assertion
+from quereus_store.sql import nodes
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+
+def create_assertion(session: Session, statement: nodes.CreateAssertion, parameters: Any) -> Result:
+    """Keep a condition after planning it once; what breaks it already is not looked for."""
+    schema_name = statement.name.schema or MAIN
+
+    def change(transaction: Transaction) -> None:
+        wanted = check_assertion_name(
+            transaction.catalog,
+            schema_name,
+            statement.name.name,
+            if_not_exists=statement.if_not_exists,
+            position=statement.position,
+        )
+        if not wanted:
+            return
+        assertion = build_assertion(statement, schema_name)
+        try:
+            compile_assertion(session, transaction, assertion)
+        except Error as cause:
+            raise sql_error(
+                cause.code,
+                f"Cannot create assertion '{assertion_label(assertion)}': {cause.message}",
+                cause.position or statement.position,
+            ) from cause
+        transaction.change_catalog(put_assertion(transaction.catalog, assertion))
+
+    session.write(change)
+    return Result()
