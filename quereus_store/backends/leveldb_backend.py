@@ -64,7 +64,9 @@ _BY_TEXT: Mapping[str, StatusCode] = MappingProxyType(
         "File too large": StatusCode.FULL,
         "Permission denied": StatusCode.READONLY,
         "Read-only": StatusCode.READONLY,
-        "/LOCK: ": StatusCode.BUSY,
+        "already held by process": StatusCode.BUSY,
+        "temporarily unavailable": StatusCode.BUSY,
+        "No such file": StatusCode.CANTOPEN,
     }
 )
 """What LevelDB's messages hold, the first that fits."""

@@ -172,6 +172,12 @@ class LmdbBackend:
                 if size // 2 < LEAST_RETRIED_MAP_SIZE:
                     raise translate(failure, self.path, "open") from failure
                 size //= 2
+            except lmdb.ReadonlyError as failure:
+                if self._readonly and os.access(self.path, os.R_OK):
+                    raise self._cannot_open(
+                        f"its lock file '{self.path}-lock' may not be written, and readers register there"
+                    ) from failure
+                raise translate(failure, self.path, "open") from failure
             except (lmdb.Error, OSError) as failure:
                 if "already open" in str(failure):
                     raise sql_error(
