@@ -133,9 +133,7 @@ class DeferredChecks:
             old, operation = None, Operation.INSERT
         context = engine.bind_context(transaction.catalog, runtime.schema_path, runtime.options)
         workshop = Workshop(engine, context)
-        plan = replace(
-            self._plan, common_tables=(), new=new_row(context, now), old=new_row(context, now)
-        )
+        plan = replace(self._plan, common_tables=(), new=new_row(context, now), old=new_row(context, now))
         names = {check.constraint.name.lower() for check in self._checks}
         checks = tuple(
             CheckPlan(check, bind_check(context, now, check, operation, plan.new, plan.old), True)

@@ -17,6 +17,7 @@ REPLACE   the rows in the way go; a NULL becomes the column's default; else the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -107,17 +108,15 @@ class Careful:
                 continue
             action = effective(self.plan.conflict, item.action)
             if action is ConflictAction.REPLACE and substitute is not None:
-                value = self._converted(item.position, substitute(row))
+                column = self.table.columns[item.position]
+                given = item.substitute.type if item.substitute else None
+                value = convert(substitute(row), column.type, column.name, given)
                 if value is not None:
                     row = (*row[: item.position], value, *row[item.position + 1 :])
                     row = parts.generate(row)
                     continue
             raise self.fail(not_null_violation(self.table, item.position), action)
         return row
-
-    def _converted(self, position: int, value: Any) -> Any:
-        column = self.table.columns[position]
-        return convert(value, column.type, column.name)
 
     def judge(
         self,
@@ -170,9 +169,7 @@ class Careful:
         moved = (operation or self.rules.operation) is Operation.UPDATE and not self._persistent
         return primary_key_violation(self.table, row, moved)
 
-    def write_guarded(
-        self, write: Callable[[], None], row: Row, operation: Operation | None = None
-    ) -> None:
+    def write_guarded(self, write: Callable[[], None], row: Row, operation: Operation | None = None) -> None:
         """Write and turn a violation into the user's error."""
         try:
             write()
@@ -189,23 +186,25 @@ class Careful:
     def each(self, runtime: MutationRuntime, work: Callable[[Any], None], items: Sequence[Any]) -> None:
         """Work on items one by one: skip what IGNORE skips, and keep what OR FAIL keeps."""
         keeps = self.plan.conflict is ConflictAction.FAIL
-        undoes = keeps or self._skips_after_write
+        if not keeps and not self._skips_after_write:
+            for item in items:
+                with suppress(Skipped):
+                    work(item)
+            return
         transaction = runtime.transaction
         for item in items:
-            mark = transaction.mark() if undoes else None
+            mark = transaction.mark()
             try:
                 work(item)
             except Skipped:
-                if mark is not None:
-                    transaction.return_to(mark)
+                transaction.return_to(mark)
             except Error as error:
                 if not keeps:
                     raise
                 transaction.return_to(mark)
                 raise StatementFailed(error, keeps_changes=True) from error.__cause__
             finally:
-                if mark is not None:
-                    transaction.forget(mark)
+                transaction.forget(mark)
 
     @property
     def _skips_after_write(self) -> bool:
@@ -290,9 +289,7 @@ class CarefulInsert(Careful):
         self.defer(runtime, row, None)
         return row, row
 
-    def _first_conflict(
-        self, runtime: MutationRuntime, row: Row, displaced: Row | None
-    ) -> Conflict | None:
+    def _first_conflict(self, runtime: MutationRuntime, row: Row, displaced: Row | None) -> Conflict | None:
         writer = runtime.transaction.writer(self.table.module)
         conflicts: Sequence[Conflict] = self.handle.conflicts(writer, row, displaced)
         return conflicts[0] if conflicts else None

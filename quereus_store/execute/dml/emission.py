@@ -22,7 +22,6 @@ from quereus_store.plan.mutations import GeneratedPlan, MutationPlan
 from quereus_store.plan.nodes import PlanNode, referenced_columns
 from quereus_store.schema.objects import Operation, TableSchema
 
-
 TROUBLE = (Trouble, UniqueViolation, Error)
 """What makes the careful way necessary; errors too, since another row's may come first."""
 
@@ -65,9 +64,7 @@ def fill_generated(compiler: MutationCompiler, plan: MutationPlan) -> None:
         compiler.module.line(f"new = {loop.comprehension(row)}")
 
 
-def optimized_generated(
-    compiler: MutationCompiler, plan: MutationPlan
-) -> tuple[BoundExpression, ...]:
+def optimized_generated(compiler: MutationCompiler, plan: MutationPlan) -> tuple[BoundExpression, ...]:
     """The expressions of the generated columns."""
     return compiler.workshop.optimize_all([item.expression for item in plan.generated], plan.new)
 
@@ -136,7 +133,9 @@ def after_write(compiler: MutationCompiler, plan: MutationPlan, rules: Statement
     if rules.parents is not None:
         module.line(f"{module.bind('parents', rules.parents)}.after(rt, old{'' if deleting else ', new'})")
     rows = "old" if deleting else "new"
-    module.line(f"return {module.helper(MutationOutcome)}(len({rows}), {returning_rows(compiler, plan, rules)})")
+    module.line(
+        f"return {module.helper(MutationOutcome)}(len({rows}), {returning_rows(compiler, plan, rules)})"
+    )
 
 
 def returning_rows(compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules) -> str:
@@ -165,4 +164,3 @@ def first_matches(rows: list[Row], keys: Sequence[int]) -> list[Row]:
     for row in rows:
         seen.setdefault(repr([row[key] for key in keys]), row)
     return list(seen.values())
-

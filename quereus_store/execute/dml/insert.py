@@ -80,9 +80,7 @@ def _build(compiler: MutationCompiler, plan: InsertPlan) -> None:
     module.line(f"new = {loop.comprehension(element)}")
 
 
-def _insert_with_parents(
-    compiler: MutationCompiler, table: str, writer: str, rules: StatementRules
-) -> None:
+def _insert_with_parents(compiler: MutationCompiler, table: str, writer: str, rules: StatementRules) -> None:
     """Under an OR clause a missing parent counts at once."""
     module = compiler.module
     module.line(f"token = {writer}.savepoint()")

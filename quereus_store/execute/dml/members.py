@@ -80,10 +80,9 @@ def tables_needed(plan: MutationPlan, tables: Sequence[CommonTable]) -> tuple[Co
     by_number = {table.id: table for table in tables}
     while pending:
         for node in every_node(pending.pop()):
-            if isinstance(node, CommonTableScan) and node.table_id in by_number:
-                if node.table_id not in needed:
-                    needed.add(node.table_id)
-                    pending.append(by_number[node.table_id].plan)
+            if isinstance(node, CommonTableScan) and node.table_id in by_number.keys() - needed:
+                needed.add(node.table_id)
+                pending.append(by_number[node.table_id].plan)
     return tuple(table for table in tables if table.id in needed)
 
 

@@ -81,7 +81,7 @@ class CompiledMutation:
         if self._width:
             if parameter_rows is None:
                 parameter_rows = [self._row(parameters)]
-            elif parameter_rows and len(parameter_rows[0]) != self._width or not self._in_order:
+            elif not self._in_order or (parameter_rows and len(parameter_rows[0]) != self._width):
                 parameter_rows = list(map(self._row, parameter_rows))
         elif parameter_rows is None:
             parameter_rows = [()]
@@ -107,9 +107,7 @@ class CompiledMutation:
         self._members.run_leading(runtime)
         return outcome
 
-    def member(
-        self, session: Any, transaction: Any, parameters: Any
-    ) -> Callable[[Runtime], list[Row]]:
+    def member(self, session: Any, transaction: Any, parameters: Any) -> Callable[[Runtime], list[Row]]:
         """Run as part of an enclosing statement: a function of its runtime that gives RETURNING's rows."""
 
         def rows(enclosing: Runtime) -> list[Row]:
@@ -134,5 +132,5 @@ def compile_in(
 def compile_mutation(
     plan: MutationPlan, engine: Engine, context: BindContext, enclosing: tuple[CommonTable, ...] = ()
 ) -> CompiledMutation:
-    """Compile a bound INSERT, UPDATE or DELETE; raises ERROR for foreign keys that do not fit their parents."""
+    """Compile a bound mutation; raises ERROR for foreign keys that do not fit their parents."""
     return compile_in(Workshop(engine, context), plan, enclosing=enclosing)

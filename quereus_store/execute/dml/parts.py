@@ -19,7 +19,14 @@ from quereus_store.execute.dml.generation import MutationCompiler, Workshop, col
 from quereus_store.execute.dml.runtime import Reads, reads_of
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.plan.mutations import CheckPlan, DeletePlan, InsertPlan, MutationPlan, UpdatePlan, UpsertPlan
+from quereus_store.plan.mutations import (
+    CheckPlan,
+    DeletePlan,
+    InsertPlan,
+    MutationPlan,
+    UpdatePlan,
+    UpsertPlan,
+)
 from quereus_store.plan.nodes import CommonTable
 from quereus_store.schema.objects import TableSchema
 

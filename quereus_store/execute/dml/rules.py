@@ -36,7 +36,7 @@ def effective(statement: ConflictAction | None, own: ConflictAction | None) -> C
     if statement is not None:
         return statement
     # As a constraint's own clause FAIL means no more than ABORT.
-    return ConflictAction.ABORT if own in (None, ConflictAction.FAIL) else own  # type: ignore[return-value]
+    return ConflictAction.ABORT if own in (None, ConflictAction.FAIL) else own
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,15 @@ the statement run once for all of them.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import TransactionUse
 from quereus_store.execute.runtime import Parameters, Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.schema.objects import fold
+
+if TYPE_CHECKING:
+    from quereus_store.execute.transactions import Transaction
 
 Reads = tuple[tuple[str, str], ...]
 
@@ -22,6 +25,8 @@ class MutationRuntime(Runtime):
     """One execution of one mutation; ``follow_ups`` queues the actions of foreign keys."""
 
     __slots__ = ("follow_ups",)
+
+    transaction: Transaction
 
     def __init__(
         self,

@@ -49,7 +49,9 @@ def write_update(
         if rules.parents is not None:
             module.line(f"{module.bind('parents', rules.parents)}.before(rt, old, new)")
         if plan.conflict is not None and rules.children:
-            tests = [f"{module.bind('child', check)}.orphans(rt.transaction, new)" for check in rules.children]
+            tests = [
+                f"{module.bind('child', check)}.orphans(rt.transaction, new)" for check in rules.children
+            ]
             with module.block(f"if {' or '.join(tests)}:"):
                 module.line(f"raise {module.helper(Trouble)}")
         module.line(f"{table}.update({writer}, old, new)")
@@ -61,7 +63,7 @@ def write_update(
 def _read(
     compiler: MutationCompiler, plan: UpdatePlan, source: PlanNode
 ) -> tuple[str, str, dict[int, str], list[BoundExpression | None]]:
-    """Write ``old``; the loop to make new rows in (variable, list, columns), and the new row's expressions."""
+    """Write ``old``; the loop that makes new rows (variable, list, columns) and the row's expressions."""
     module = compiler.module
     if (
         plan.matches_once

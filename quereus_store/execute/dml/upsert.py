@@ -49,9 +49,7 @@ class Upserts:
 
     def __init__(self, careful: CarefulInsert) -> None:
         self._careful = careful
-        self.clauses = [
-            self._clause(number, plan) for number, plan in enumerate(careful.plan.upserts)
-        ]
+        self.clauses = [self._clause(number, plan) for number, plan in enumerate(careful.plan.upserts)]
 
     def matching(self, conflict: Conflict, proposed: Row) -> Clause | None:
         """The first clause for a conflict."""
@@ -60,7 +58,7 @@ class Upserts:
     def apply(
         self, runtime: MutationRuntime, parts: Parts, clause: Clause, existing: Row, proposed: Row
     ) -> tuple[Row, Row]:
-        """Do what the clause says; the row as stored and the one before. Raises Skipped if nothing is done."""
+        """Do what the clause says: the stored row and the one before; raises Skipped if nothing is done."""
         careful, plan = self._careful, clause.plan
         functions = parts.upserts[clause.number]
         if functions.compose is None:

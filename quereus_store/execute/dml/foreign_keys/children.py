@@ -90,7 +90,9 @@ class ChildCheck:
             if now is None:
                 return
             engine = self._workshop.engine
-            workshop = Workshop(engine, engine.bind_context(transaction.catalog, runtime.schema_path, runtime.options))
+            workshop = Workshop(
+                engine, engine.bind_context(transaction.catalog, runtime.schema_path, runtime.options)
+            )
             key = next((key for key in now.foreign_keys if key.name.lower() == self._key.name.lower()), None)
             if key is None:
                 return

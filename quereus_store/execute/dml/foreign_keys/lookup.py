@@ -38,7 +38,7 @@ class _Way:
 
 
 class KeyLookup:
-    """Finds the rows of ``table`` whose ``positions`` equal keys made of ``probes`` (columns of another table).
+    """Finds the rows of a table whose ``positions`` equal keys made of ``probes``, columns of another.
 
     Keys are tuples in the order of ``positions``, without NULLs.
     """
@@ -64,10 +64,7 @@ class KeyLookup:
             ]
         )
         self._probes = tuple(
-            [
-                Column(number(), probe.name, probe.type, False, contribution_of(probe))
-                for probe in probes
-            ]
+            [Column(number(), probe.name, probe.type, False, contribution_of(probe)) for probe in probes]
         )
         own = [self._columns[position] for position in positions]
         self._comparisons = [
@@ -130,7 +127,7 @@ class KeyLookup:
             return None
         order: list[int] = []
         for column, collation in leading:
-            place = self._positions.index(column)  # type: ignore[arg-type]
+            place = self._positions.index(column)
             using = self._comparisons[place].using
             if honours_collation(self.table.columns[self._positions[place]].type) and (
                 fold(using) != fold(collation)

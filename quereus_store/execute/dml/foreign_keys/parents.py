@@ -85,9 +85,7 @@ class ParentKey:
             self._lookup = child_lookup(self._workshop, self.reference)
         return self._lookup.find(transaction, [row.before for row in affected])
 
-    def refuse(
-        self, transaction: Any, old: Sequence[Row], new: Sequence[Row] | None
-    ) -> Key | None:
+    def refuse(self, transaction: Any, old: Sequence[Row], new: Sequence[Row] | None) -> Key | None:
         """The first key that a child forbids to go; None if all may."""
         affected = self.affected(old, new)
         if not affected:
@@ -145,13 +143,9 @@ class ParentSide:
     @property
     def judged_together(self) -> bool:
         """Whether a refusal is reported for the statement as a whole."""
-        return self.cascaded or all(
-            key.refuses and not key.reference.self_referencing for key in self.keys
-        )
+        return self.cascaded or all(key.refuses and not key.reference.self_referencing for key in self.keys)
 
-    def before(
-        self, runtime: MutationRuntime, old: Sequence[Row], new: Sequence[Row] | None = None
-    ) -> None:
+    def before(self, runtime: MutationRuntime, old: Sequence[Row], new: Sequence[Row] | None = None) -> None:
         """Raise CONSTRAINT if a child forbids the change."""
         for key in self.keys:
             if key.refuses:
@@ -166,9 +160,7 @@ class ParentSide:
             return restricted(verb, reference.parent, reference.child, reference.key, values)
         return restricted_row(reference.child, reference.key, reference.parent_names(), values)
 
-    def after(
-        self, runtime: MutationRuntime, old: Sequence[Row], new: Sequence[Row] | None = None
-    ) -> None:
+    def after(self, runtime: MutationRuntime, old: Sequence[Row], new: Sequence[Row] | None = None) -> None:
         """Carry out the actions that follow a change, and those that follow from them."""
         queue = runtime.follow_ups
         if queue is not None:
@@ -199,7 +191,7 @@ def parent_side(
     changed: Iterable[int],
     cascaded: bool,
 ) -> ParentSide | None:
-    """The keys that a DELETE, or an UPDATE of the ``changed`` columns, has to mind; None if there are none."""
+    """The keys that a DELETE, or an UPDATE of the ``changed`` columns, has to mind; None without any."""
     changed = frozenset(changed)
     keys = tuple(
         [

@@ -45,7 +45,7 @@ def parent_name(child: TableSchema, key: ForeignKey) -> tuple[str, str]:
 
 
 def resolve(catalog: Catalog, child: TableSchema, key: ForeignKey) -> Reference | None:
-    """The key with its parent; None while the parent does not exist. Raises ERROR for a key that does not fit."""
+    """The key with its parent, None while that does not exist; raises ERROR for a key that does not fit."""
     schema, name = parent_name(child, key)
     parent = child if _is(child, schema, name) else catalog.table(schema, name)
     if parent is None:
@@ -56,7 +56,8 @@ def resolve(catalog: Catalog, child: TableSchema, key: ForeignKey) -> Reference 
             raise sql_error(
                 StatusCode.ERROR,
                 f"Foreign key '{key.name}' on table '{child.qualified_name}': {len(key.columns)} column(s)"
-                f" reference the primary key of '{parent.qualified_name}', which has {len(columns)} column(s).",
+                f" reference the primary key of '{parent.qualified_name}', which has {len(columns)}"
+                " column(s).",
             )
     else:
         columns = _positions(child, key, parent, key.parent_columns)
