@@ -64,9 +64,11 @@ class IndexStore:
         "index",
         "keys",
         "prefix",
+        "probe",
         "shape",
         "store",
         "unique",
+        "width",
     )
 
     def __init__(
@@ -95,6 +97,9 @@ class IndexStore:
         self._predicate = None if index.where is None else services.row_function(schema, index.where)
         columns_of_key = [_key_column(part, services) for part in index.parts]
         self.keys: KeyEncoder = key_encoder(columns_of_key, prefix=self.prefix, positions=positions)
+        self.probe = key_encoder(columns_of_key, prefix=self.prefix).encode
+        """The bytes that values of all parts have, without those of a row."""
+        self.width = len(index.parts)
         self._own_key = self.keys.encode
         self._own_keys = self.keys.encode_many
         self._plain = self._predicate is None and not expressions
@@ -167,6 +172,11 @@ class IndexStore:
         """Whether these changes surely leave the columns of the index as they were."""
         values = self._values
         return values is not None and list(map(values, old)) == list(map(values, new))
+
+    def unchanged_by(self, old: Row, new: Row) -> bool:
+        """:meth:`unchanged` for one row."""
+        values = self._values
+        return values is not None and bool(values(old) == values(new))
 
     # --- uniqueness ------------------------------------------------------------------------------------
 

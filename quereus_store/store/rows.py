@@ -28,9 +28,9 @@ class RowStore:
     """Where and how the rows of one table are kept."""
 
     __slots__ = (
-        "_decode",
         "_decode_many",
-        "_width",
+        "_widths",
+        "decode_one",
         "encode",
         "encode_many",
         "end",
@@ -41,6 +41,7 @@ class RowStore:
         "probe",
         "schema",
         "store",
+        "width",
     )
 
     def __init__(self, schema: TableSchema, services: EngineServices) -> None:
@@ -57,14 +58,15 @@ class RowStore:
         """The key that a tuple of key values has."""
         self.encode, self.encode_many = row_encoder()
         has_documents = any(_may_hold_documents(column.type) for column in schema.columns)
-        self._decode, self._decode_many = row_decoder(has_documents)
-        self._width = {len(schema.columns)}
+        self.decode_one, self._decode_many = row_decoder(has_documents)
+        self.width = len(schema.columns)
+        self._widths = {self.width}
 
     def decode(self, kv: ReadTransaction, value: bytes) -> Row:
         """A row from its value; CORRUPT, naming table and key, when it is none."""
         try:
-            row = self._decode(value)
-            if len(row) in self._width:
+            row = self.decode_one(value)
+            if len(row) == self.width:
                 return row
         except (Error, TypeError):
             pass
@@ -74,7 +76,7 @@ class RowStore:
         """Rows from their values; CORRUPT, naming table and key, when one is none."""
         try:
             rows = self._decode_many(values)
-            if self._width.issuperset(map(len, rows)):
+            if self._widths.issuperset(map(len, rows)):
                 return rows
         except (Error, TypeError):
             pass
@@ -105,14 +107,13 @@ class RowStore:
     def reason(self, value: bytes) -> str | None:
         """What is wrong with a stored row, in words; None when nothing is."""
         try:
-            row: Any = self._decode(value)
+            row: Any = self.decode_one(value)
         except Error as error:
             return error.message
         if not isinstance(row, tuple):
             return "its value is no row"
-        (width,) = self._width
-        if len(row) != width:
-            return f"it has {len(row)} values, the table has {width} columns"
+        if len(row) != self.width:
+            return f"it has {len(row)} values, the table has {self.width} columns"
         return None
 
     def describe(self, key: bytes) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 from quereus_store.backends.contract import ReadTransaction
 from quereus_store.codec import Bound, KeyEncoder, KeyRange, key_range
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import (
     AccessPath,
     Batch,
@@ -38,7 +38,7 @@ from quereus_store.modules.contract import (
 from quereus_store.schema.objects import TableSchema, UniqueConstraint, fold
 from quereus_store.store import writes
 from quereus_store.store.cache import BatchCache
-from quereus_store.store.indexes import IndexStore
+from quereus_store.store.indexes import AFTER_SUFFIX, IndexStore
 from quereus_store.store.rows import RowStore
 from quereus_store.store.transaction import StoreWriter, Transaction, table_state
 
@@ -61,7 +61,8 @@ class StoreTable:
         ]
         self._by_name = {fold(index.index.name): index for index in self.indexes}
         self._probe = self.rows.probe
-        self._decode = self.rows.decode
+        self._decode_one = self.rows.decode_one
+        self._width = self.rows.width
 
     def index(self, name: str) -> IndexStore:
         """The index of that name."""
@@ -111,7 +112,16 @@ class StoreTable:
         """The row of a primary key."""
         kv = transaction.kv
         value = kv.get(self._probe(key))
-        return None if value is None else self._decode(kv, value)
+        if value is None:
+            return None
+        # RowStore.decode at the place where a call more would be felt.
+        try:
+            row = self._decode_one(value)
+            if len(row) == self._width:
+                return row
+        except (Error, TypeError):
+            pass
+        raise self.rows.corrupt(kv, value)
 
     def points(self, transaction: Transaction, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
         """The row, or None, of each primary key."""
@@ -138,10 +148,14 @@ class StoreTable:
             keys = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
             return transaction.watch(self._store, self._rows_between(kv, keys, path.reverse))
         index = self._by_name[fold(path.index)]
-        if index.unique and path.equal == len(index.keys.columns) and None not in prefix:
-            row_key = kv.get(index.keys.encode_leading(prefix))
-            return iter(()) if row_key is None else iter([self._entry_rows(kv, index, [row_key])])
-        keys = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+        if path.equal < index.width:
+            keys = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+        else:
+            own = index.probe(prefix)
+            if index.unique and None not in prefix:
+                row_key = kv.get(own)
+                return iter(()) if row_key is None else iter([self._entry_rows(kv, index, [row_key])])
+            keys = own, own + AFTER_SUFFIX
         return transaction.watch(self._store, self._indexed_between(kv, index, keys, path.reverse))
 
     def _indexed_between(
@@ -172,10 +186,26 @@ class StoreTable:
             rows = self.rows.decode_many(kv, list(chain.from_iterable(found)))
         else:
             index = self._by_name[fold(path.index)]
-            found = [self._collect(kv, index.keys, prefix, path) for prefix in prefixes]
+            found = self._row_keys(kv, index, path, prefixes)
             rows = self._entry_rows(kv, index, list(chain.from_iterable(found)))
         source = iter(rows)
         return [list(islice(source, len(values))) for values in found]
+
+    def _row_keys(
+        self,
+        kv: ReadTransaction,
+        index: IndexStore,
+        path: AccessPath,
+        prefixes: Sequence[tuple[Any, ...]],
+    ) -> list[list[bytes]]:
+        """The keys of the rows that an index has under each prefix."""
+        if path.equal < index.width:
+            return [self._collect(kv, index.keys, prefix, path) for prefix in prefixes]
+        own = list(map(index.probe, prefixes))
+        if index.unique and not any(None in prefix for prefix in prefixes):
+            return [[] if row_key is None else [row_key] for row_key in kv.get_many(own)]
+        scan, reverse = kv.scan_values, path.reverse
+        return [list(chain.from_iterable(scan(key, key + AFTER_SUFFIX, reverse=reverse))) for key in own]
 
     @staticmethod
     def _collect(

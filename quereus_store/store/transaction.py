@@ -27,6 +27,8 @@ from quereus_store.store.scans import OpenScans
 
 NO_STATE = (0, 0)
 
+_unpack_head = HEAD.unpack
+
 _Mark = tuple[int, Savepoint, dict[int, int], int]
 """Token, the backend's savepoint, row counts and number of schema changes at that moment."""
 
@@ -61,7 +63,9 @@ class StoreReader:
 
     def schema_version(self) -> int:
         """The version of the schema that this snapshot has."""
-        return read_head(self.kv).schema
+        # Asked by every statement, so without the detour of read_head.
+        value = self.kv.get(HEAD_KEY)
+        return 0 if value is None else _unpack_head(value)[1]
 
     def savepoint(self) -> int:
         """A reader has nothing to return to; any token will do."""

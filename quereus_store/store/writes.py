@@ -240,6 +240,8 @@ def update(
     new: Sequence[Row],
 ) -> None:
     """Replace rows; raises UniqueViolation at the first new row in the way, and then replaces none."""
+    if len(old) == 1 and _update_value(transaction, rows, indexes, old[0], new[0]):
+        return
     if len(old) <= ROWS_AT_ONCE:
         _update_piece(transaction, rows, indexes, old, new)
         return
@@ -247,6 +249,22 @@ def update(
         for start in range(0, len(old), ROWS_AT_ONCE):
             piece = slice(start, start + ROWS_AT_ONCE)
             _update_piece(transaction, rows, indexes, old[piece], new[piece])
+
+
+def _update_value(
+    transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], old: Row, new: Row
+) -> bool:
+    """Replace one row whose key and index columns stay; False, and nothing done, for any other."""
+    key = rows.key_of(new)
+    if rows.key_of(old) != key:
+        return False
+    for index in indexes:
+        if not index.unchanged_by(old, new):
+            return False
+    value = rows.encode(new)
+    transaction.add_rows(rows.store, 0)
+    transaction.kv.put(key, value)
+    return True
 
 
 def _update_piece(
