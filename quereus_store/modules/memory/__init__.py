@@ -3,6 +3,7 @@
 =================  ==============================================================
 ``chunks``         the sorted, copy-on-write list of rows that is table and index
 ``keys``           what rows are sorted by, and where a bound would stand
+``turning``        keys of descending text
 ``transactions``   snapshots, the writer, undo
 ``table``          reads and writes of one table
 ``module``         :class:`MemoryModule`: what the engine talks to

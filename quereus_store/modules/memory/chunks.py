@@ -157,8 +157,15 @@ class SortedRows:
         if number == len(self.lasts):
             return None
         chunk = self.chunks[number]
-        place = bisect_left(chunk.keys, key)
-        return chunk.rows[place] if chunk.keys[place] == key else None
+        keys = chunk.keys
+        first = keys[0]
+        if type(key) is int is type(first):
+            # Numbers are often given out without gaps, and then a key tells its place.
+            place = key - first
+            if 0 <= place < len(keys) and keys[place] == key:
+                return chunk.rows[place]
+        place = bisect_left(keys, key)
+        return chunk.rows[place] if keys[place] == key else None
 
     def position(self, key: Key, after: bool) -> Position:
         """Where the rows from ``key`` on begin; ``after`` leaves out the key itself."""

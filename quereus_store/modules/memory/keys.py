@@ -31,11 +31,12 @@ from typing import Any, TypeAlias
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.modules.contract import AccessPath, Comparison, EngineServices, RowFunction
 from quereus_store.modules.memory.chunks import HIGHEST, LOWEST, Key, Position, Row, SortedRows
+from quereus_store.modules.memory.turning import descending_key
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.types import logical
 from quereus_store.types.collations import Collation
 from quereus_store.types.logical import LogicalType
-from quereus_store.types.sortkeys import number_key, order_key, reversed_key
+from quereus_store.types.sortkeys import number_key, order_key
 from quereus_store.types.values import BLOB_RANK, NUMERIC_RANK, TEXT_RANK, storage_rank
 
 Probe: TypeAlias = tuple[Key, bool]
@@ -83,7 +84,7 @@ class PartKey:
 
     def __init__(self, part: Part) -> None:
         if part.descending:
-            recipe = reversed_key(part.type, part.nullable, part.collation, nulls_first=False)
+            recipe = descending_key(part.type, part.nullable, part.collation)
         else:
             recipe = order_key(part.type, part.nullable, part.collation)
         self.part = part
