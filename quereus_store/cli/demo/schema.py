@@ -63,7 +63,7 @@ TABLES: tuple[DemoTable, ...] = (
         "weather.csv",
         """create table weather (
             origin text references airports (faa), year integer, month integer, day integer, hour integer,
-            temp real null, dewp real null, humid real null, wind_dir integer null, wind_speed real null,
+            "temp" real null, dewp real null, humid real null, wind_dir integer null, wind_speed real null,
             wind_gust real null, precip real, pressure real null, visib real, time_hour datetime,
             primary key (origin, time_hour)
         )""",
