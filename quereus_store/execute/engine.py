@@ -23,6 +23,7 @@ from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
+from quereus_store.execute.maintenance import Maintenance
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.modules.contract import (
@@ -57,6 +58,7 @@ class Engine:
         self.publishing = threading.Lock()
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
+        self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)
         self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
         self._persistent: tuple[Module, PersistentCatalog] | None = None

@@ -24,6 +24,7 @@ from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext
+from quereus_store.schema.objects import Catalog
 from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
@@ -98,6 +99,8 @@ class Session:
         if isinstance(statement, PreparedQuery | PreparedMutation):
             return self._run_prepared(key, statement, parameters)
         handler = HANDLERS.get(type(statement))
+        if handler is None and self.engine.maintenance is not None:
+            handler = self.engine.maintenance.handlers.get(type(statement))
         if handler is not None:
             return handler(self, statement, parameters)
         if isinstance(statement, (nodes.Query, *_MUTATIONS)):
@@ -230,9 +233,10 @@ class Session:
         if transaction is None:
             return self._write_alone(change)
         self.drain_results()
-        mark = transaction.mark()
+        mark, before = transaction.mark(), transaction.catalog
         try:
             result = change(transaction)
+            self._maintain(transaction, before)
         except StatementFailed as failure:
             self._settle(transaction, mark, failure)
             raise failure.error from failure.error.__cause__
@@ -245,10 +249,13 @@ class Session:
 
     def _write_alone(self, change: Callable[[Transaction], T]) -> T:
         transaction = self._begin()
+        before = transaction.catalog
         try:
             result = change(transaction)
+            self._maintain(transaction, before)
         except StatementFailed as failure:
             if failure.keeps_changes:
+                self._keep_changes(transaction)
                 transaction.commit()
             else:
                 transaction.rollback()
@@ -259,6 +266,22 @@ class Session:
         transaction.commit()
         return result
 
+    def _maintain(self, transaction: Transaction, before: Catalog) -> None:
+        """The end of a statement that succeeds: maintained tables follow what it changed."""
+        maintenance = self.engine.maintenance
+        if maintenance is not None and (
+            len(transaction.changes) > transaction.maintained or transaction.catalog is not before
+        ):
+            maintenance.after_statement(self, transaction, before)
+
+    def _keep_changes(self, transaction: Transaction) -> None:
+        """The end of a statement that fails and keeps what it did (OR FAIL)."""
+        try:
+            self._maintain(transaction, transaction.catalog)
+        except BaseException:
+            transaction.rollback()
+            raise
+
     def _settle(self, transaction: Transaction, mark: Any, failure: StatementFailed) -> None:
         """What is left of an open transaction after OR FAIL and OR ROLLBACK."""
         if failure.ends_transaction:
@@ -267,6 +290,13 @@ class Session:
             return
         if not failure.keeps_changes:
             transaction.return_to(mark)
+        else:
+            try:
+                self._maintain(transaction, transaction.catalog)
+            except BaseException:
+                transaction.return_to(mark)
+                transaction.forget(mark)
+                raise
         transaction.forget(mark)
 
     def _run_batch(

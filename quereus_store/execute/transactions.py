@@ -95,7 +95,8 @@ class Transaction(ReadView):
 
     ``explicit`` distinguishes BEGIN from a statement's own; ``deferred`` holds
     checks to run at commit, after ``verify`` has had its say on the whole;
-    ``changes`` is what happened to rows (for assertions and listeners).
+    ``changes`` is what happened to rows (for maintained tables, assertions and
+    listeners); maintained tables know of the first ``maintained`` of them.
     """
 
     __slots__ = (
@@ -104,6 +105,7 @@ class Transaction(ReadView):
         "deferred",
         "durable",
         "explicit",
+        "maintained",
         "savepoints",
         "started_with",
         "timeout",
@@ -125,6 +127,7 @@ class Transaction(ReadView):
         self.started_with = self.catalog
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
+        self.maintained = 0
         self.savepoints: list[NamedSavepoint] = []
         self._writers: dict[str, _Writer] = {}
 
@@ -178,6 +181,7 @@ class Transaction(ReadView):
         self.catalog = mark.catalog
         del self.deferred[mark.deferred :]
         del self.changes[mark.changes :]
+        self.maintained = min(self.maintained, len(self.changes))
 
     def forget(self, mark: Mark) -> None:
         """Give a mark up; what was done since stays."""
@@ -251,4 +255,5 @@ class Transaction(ReadView):
         self.catalog = self.started_with
         self.deferred.clear()
         self.changes.clear()
+        self.maintained = 0
         self.release()

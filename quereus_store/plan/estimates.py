@@ -63,6 +63,7 @@ _ESTIMATES: dict[type[nodes.PlanNode], Callable[[Any, OptimizerServices], float]
     nodes.IndexAccess: lambda plan, services: plan.access.rows,
     nodes.Values: lambda plan, services: float(len(plan.rows)),
     nodes.ParameterRows: lambda plan, services: 1.0,
+    nodes.GivenRows: lambda plan, services: plan.estimate,
     nodes.TableFunctionScan: lambda plan, services: _FUNCTION_ROWS,
     nodes.Filter: lambda plan, services: _input(plan, services) * selectivity(plan.predicate),
     nodes.Project: _input,

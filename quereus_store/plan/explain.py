@@ -148,6 +148,7 @@ _OPERATORS: Mapping[type[nodes.PlanNode], _Description] = MappingProxyType(
         nodes.IndexAccess: ("SEEK", _access),
         nodes.Values: ("VALUES", lambda plan: f"{len(plan.rows)} row{'' if len(plan.rows) == 1 else 's'}"),
         nodes.ParameterRows: ("PARAMETERS", lambda plan: ""),
+        nodes.GivenRows: ("CHANGES", lambda plan: ", ".join(column.name for column in plan.columns)),
         nodes.TableFunctionScan: ("FUNCTION", lambda plan: plan.function.name),
         nodes.Filter: ("FILTER", lambda plan: expression_text(plan.predicate)),
         nodes.Project: ("PROJECT", _project),

@@ -90,6 +90,17 @@ class ParameterRows(PlanNode):
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRows(PlanNode):
+    """The rows that whoever runs the program hands over: the list ``rt.given[slot]``.
+
+    ``estimate`` says about how many there will be.
+    """
+
+    slot: int
+    estimate: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class TableFunctionScan(PlanNode):
     """The rows of a table-valued function; arguments may refer to columns on its left (lateral)."""
 

@@ -214,11 +214,16 @@ class ContextVariable:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """The body that a maintained table is kept equal to."""
+    """The body that a maintained table is kept equal to.
+
+    ``columns`` is the list of names, where one was written.  A ``stale`` table is not kept up any
+    more, since a source changed its shape; REFRESH makes it live again.
+    """
 
     query: nodes.Query
     columns: tuple[str, ...] | None = None
     as_view: bool = False
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

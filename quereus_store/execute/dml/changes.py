@@ -2,7 +2,8 @@
 
 Whoever wants to know what a statement did to which table (events, maintained
 tables, assertions) reads :attr:`Transaction.changes`; it is kept only while the
-engine says that somebody does (``Engine.records_changes``) or the catalog has assertions.
+engine says that somebody does (``Engine.records_changes``), a maintained table reads the
+table, or the catalog has assertions.
 """
 
 from __future__ import annotations
@@ -27,5 +28,11 @@ def record_changes(
     transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
 ) -> None:
     """Note a write that has just happened."""
-    if transaction.engine.records_changes or transaction.catalog.has_assertions:
+    engine = transaction.engine
+    maintenance = engine.maintenance
+    if (
+        engine.records_changes
+        or (maintenance is not None and maintenance.watches(transaction.catalog, table))
+        or transaction.catalog.has_assertions
+    ):
         transaction.changes.append(Change(table, operation, old, new))

@@ -156,7 +156,7 @@ def _index_join(
         pair
         for pair in pairs
         if isinstance(pair.right, ColumnRef)
-        and not pair.right.nullable
+        and not (pair.right.nullable and pair.left.nullable)
         and seekable(pair.right.type, pair.left.type, "=")
     ]
     if not usable:

@@ -107,6 +107,12 @@ def parameter_rows(compiler: QueryCompiler, node: nodes.ParameterRows) -> Pipeli
     return compiler.over_batches("(rt.parameter_rows,)", node.columns)
 
 
+@operator(nodes.GivenRows)
+def given_rows(compiler: QueryCompiler, node: nodes.GivenRows) -> Pipeline:
+    """Rows that the caller of the program brings along."""
+    return compiler.over_batches(f"(rt.given[{node.slot}],)", node.columns)
+
+
 @operator(nodes.TableFunctionScan)
 def table_function(compiler: QueryCompiler, node: nodes.TableFunctionScan) -> Pipeline:
     """The rows of a table-valued function."""
