@@ -45,6 +45,7 @@ from typing import Any, Protocol, runtime_checkable
 from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema, UniqueConstraint
 from quereus_store.sql import nodes
 from quereus_store.types.collations import Collation
+from quereus_store.types.values import truth
 
 Row = tuple[Any, ...]
 Batch = list[Row]
@@ -264,10 +265,28 @@ class EngineServices(Protocol):
     def row_function(self, table: TableSchema, expression: nodes.Expression) -> RowFunction:
         """Compile an expression over a table's row into a function of a batch.
 
-        For the predicate of a partial index the values are true (in Python's sense)
-        exactly where the predicate is true in SQL's.
+        The predicate of a partial index goes through :func:`predicate_function`.
         """
         ...
+
+
+_TRUTH_VALUES = frozenset((bool, type(None)))
+
+
+def predicate_function(
+    services: EngineServices, table: TableSchema, predicate: nodes.Expression
+) -> RowFunction:
+    """Which rows of a batch a partial index holds: true in Python's sense where the predicate is true.
+
+    A predicate may be any value, and ``'abc'`` or ``'0'`` are not true in SQL.
+    """
+    values_of = services.row_function(table, predicate)
+
+    def held(rows: Sequence[Row]) -> list[Any]:
+        values = values_of(rows)
+        return values if set(map(type, values)) <= _TRUTH_VALUES else list(map(truth, values))
+
+    return held
 
 
 class Module(Protocol):

@@ -28,7 +28,7 @@ from typing import Any
 from quereus_store.backends.contract import Item, ReadTransaction
 from quereus_store.catalog.layout import store_prefix, successor
 from quereus_store.codec import KeyColumn, KeyEncoder, key_column, key_encoder
-from quereus_store.modules.contract import EngineServices, Row, RowFunction
+from quereus_store.modules.contract import EngineServices, Row, RowFunction, predicate_function
 from quereus_store.schema.objects import IndexPart, IndexSchema, TableSchema, UniqueConstraint
 from quereus_store.store.rows import key_shape
 from quereus_store.types.logical import ANY, JSON
@@ -94,7 +94,7 @@ class IndexStore:
         self._computed: list[RowFunction] = [
             services.row_function(schema, expression) for expression in expressions if expression is not None
         ]
-        self._predicate = None if index.where is None else services.row_function(schema, index.where)
+        self._predicate = None if index.where is None else predicate_function(services, schema, index.where)
         columns_of_key = [_key_column(part, services) for part in index.parts]
         self.keys: KeyEncoder = key_encoder(columns_of_key, prefix=self.prefix, positions=positions)
         self.probe = key_encoder(columns_of_key, prefix=self.prefix).encode

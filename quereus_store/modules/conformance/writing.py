@@ -70,6 +70,19 @@ def partial_unique(kit: Harness) -> None:
     assert kit.seek(schema, "u", 5) == [(2, 5, 1)]
 
 
+def predicates_of_any_type(kit: Harness) -> None:
+    """A predicate is true as WHERE has it: text that is no number, and zero, are not."""
+    schema = kit.create(
+        "create table t (id integer primary key, flag any, a integer)",
+        "create unique index u on t (a) where flag",
+        rows=[(1, "abc", 5), (2, "0", 5), (3, 0, 5), (4, None, 5), (5, "1", 6), (6, 2.5, 7)],
+    )
+    assert [row[0] for row in kit.seek(schema, "u")] == [5, 6]
+    table = kit.module.table(schema)
+    with kit.writing() as transaction, violates("u", (7, True, 6), (5, "1", 6)):
+        table.insert(transaction, [(7, True, 6)])
+
+
 def conflicts(kit: Harness) -> None:
     """All rows in a new row's way are told, primary key first, the replaced one left out."""
     schema = kit.create(
@@ -203,6 +216,7 @@ CHECKS = (
     duplicate_keys,
     unique_constraints,
     partial_unique,
+    predicates_of_any_type,
     conflicts,
     updates,
     updates_in_order,

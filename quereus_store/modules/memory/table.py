@@ -26,6 +26,7 @@ from quereus_store.modules.contract import (
     Row,
     RowFunction,
     UniqueViolation,
+    predicate_function,
 )
 from quereus_store.modules.memory.chunks import DuplicateKey, Key, SortedRows, gather, sort_by_key
 from quereus_store.modules.memory.keys import KeyOf, index_key_of, primary_key_of
@@ -46,7 +47,7 @@ class IndexHandle:
         self.storage_id = index.storage_id
         self.key = index_key_of(schema, index, services)
         self.predicate: RowFunction | None = (
-            None if index.where is None else services.row_function(schema, index.where)
+            None if index.where is None else predicate_function(services, schema, index.where)
         )
 
     def own(self, row: Row) -> Key | None:
