@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.definitions import table_settings, table_surroundings
+from quereus_store.execute.statements.guards import check_droppable
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder import bind_query
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
 def create_table(session: Session, statement: nodes.CreateTable, parameters: Any) -> Result:
     """CREATE TABLE, with columns or AS a query."""
     if statement.maintained is not None:
-        raise unsupported("CREATE TABLE ... MAINTAINED AS", statement.position)
+        if session.engine.maintenance is None:
+            raise unsupported("CREATE TABLE ... MAINTAINED AS", statement.position)
+        session.engine.maintenance.create_table(session, statement)
+        return Result()
     schema_name = statement.name.schema or MAIN
 
     def change(transaction: Transaction) -> None:
@@ -121,6 +125,7 @@ def _drop_table(session: Session, transaction: Transaction, statement: nodes.Dro
         position=statement.position,
     )
     if table is not None:
+        check_droppable(transaction.catalog, "table", table, session.schema_path, statement.position)
         erase_table(session, transaction, table, f"DROP TABLE {table.name}")
 
 
@@ -133,6 +138,9 @@ def _drop_materialized_view(session: Session, transaction: Transaction, statemen
         position=statement.position,
     )
     if table is not None:
+        check_droppable(
+            transaction.catalog, "materialized view", table, session.schema_path, statement.position
+        )
         erase_table(session, transaction, table, f"DROP MATERIALIZED VIEW {table.name}")
 
 
@@ -171,6 +179,7 @@ def _drop_view(session: Session, transaction: Transaction, statement: nodes.Drop
         position=statement.position,
     )
     if view is not None:
+        check_droppable(transaction.catalog, "view", view, session.schema_path, statement.position)
         transaction.change_catalog(remove_view(transaction.catalog, view))
 
 

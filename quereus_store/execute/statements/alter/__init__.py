@@ -3,6 +3,8 @@
 ==================  ====================================================================
 ``alteration``      what all forms work on, and the steps they are made of
 ``adding``          ADD COLUMN
+``dropping``        DROP COLUMN
+``renames``         RENAME TO, RENAME COLUMN
 ``attributes``      ALTER COLUMN: nullability, type, default, collation
 ``constraints``     ADD, DROP, RENAME CONSTRAINT
 ``keys``            ALTER PRIMARY KEY
@@ -24,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error, unsupported
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements.alter import adding, attributes, constraints, keys, tags
+from quereus_store.execute.statements.alter import (
+    adding,
+    attributes,
+    constraints,
+    dropping,
+    keys,
+    renames,
+    tags,
+)
 from quereus_store.execute.statements.alter.alteration import Alteration
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
@@ -45,12 +55,20 @@ class _Form:
 
 
 def _maintained(alteration: Alteration, action: nodes.AlterAction) -> None:
-    verb = "SET" if isinstance(action, nodes.SetMaintained) else "DROP"
-    raise unsupported(f"ALTER TABLE ... {verb} MAINTAINED", alteration.position)
+    maintenance = alteration.engine.maintenance
+    if maintenance is None:
+        raise unsupported("ALTER TABLE ... MAINTAINED", alteration.position)
+    if isinstance(action, nodes.SetMaintained):
+        maintenance.attach(alteration.session, alteration.transaction, alteration.table, action)
+    else:
+        maintenance.detach(alteration.session, alteration.transaction, alteration.table)
 
 
 _FORMS: Mapping[type[nodes.AlterAction], _Form] = MappingProxyType(
     {
+        nodes.RenameTable: _Form(renames.rename_table, "renameTable", for_maintained=True),
+        nodes.RenameColumn: _Form(renames.rename_column, "renameColumn"),
+        nodes.DropColumn: _Form(dropping.drop_column, "dropColumn"),
         nodes.AddColumn: _Form(adding.add_column, "addColumn"),
         nodes.AddConstraint: _Form(constraints.add_constraint, "addConstraint", for_maintained=True),
         nodes.DropConstraint: _Form(constraints.drop_constraint, "dropConstraint"),
