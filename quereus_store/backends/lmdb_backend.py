@@ -54,7 +54,12 @@ import lmdb
 from quereus_store.backends.forking import abandon, watch
 from quereus_store.backends.lmdb_errors import translate
 from quereus_store.backends.lmdb_long_keys import MARKER
-from quereus_store.backends.lmdb_transactions import JOURNAL_BELOW, LmdbReadTransaction, LmdbWriteTransaction
+from quereus_store.backends.lmdb_transactions import (
+    JOURNAL_BELOW,
+    Handle,
+    LmdbReadTransaction,
+    LmdbWriteTransaction,
+)
 from quereus_store.backends.locking import WriterLock, closed, locked
 from quereus_store.errors import Error, StatusCode, sql_error
 
@@ -78,6 +83,9 @@ _SYNCHRONOUS: Mapping[str, Mapping[str, bool]] = MappingProxyType(
 
 _LOOK_EVERY = 64
 """Transactions between two looks at the room left in the map, while there is plenty."""
+
+_OWN_REFERENCES = 2
+"""References to an object that a function sees when only its own variable holds it."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
@@ -128,7 +136,7 @@ class LmdbBackend:
         self._gate = threading.Condition()
         self._gate_closed = False
         self._active: dict[int, Any] = {}
-        self._stranded: list[tuple[int, Any]] = []
+        self._stranded: list[tuple[int, Handle]] = []
 
     # --- opening and closing --------------------------------------------------------------------------
 
@@ -354,35 +362,58 @@ class LmdbBackend:
             self._active[id(txn)] = txn
             return txn
 
-    def end_write(self, txn: Any, committed: bool = False) -> None:
+    def end_write(self, handle: Handle, committed: bool = False) -> None:
         """A write transaction has ended, or is to be aborted; the next writer may begin."""
-        if self._active.pop(id(txn), None) is None:
+        if self._active.pop(id(handle.txn), None) is None:
             return
         if not committed and self._environment is not None:
-            txn.abort()
+            self._abort(handle)
         self._unlock_file()
         self._writer_lock.release()
 
-    def strand(self, txn: Any) -> None:
+    def _abort(self, handle: Handle) -> None:
+        """Abort by letting go.
+
+        The library's ``abort`` waits for a moment in which no thread reads, which may never come; the
+        destructor does not.  Something may still hold the transaction, the traceback of a failed write for
+        one; then new readers wait at the gate until the moment has come.
+        """
+        txn, handle.txn = handle.txn, None
+        for cursor in handle.cursors:
+            cursor.close()
+        handle.cursors.clear()
+        if sys.getrefcount(txn) <= _OWN_REFERENCES:
+            del txn
+            return
+        was_closed, self._gate_closed = self._gate_closed, True
+        try:
+            txn.abort()
+        finally:
+            self._gate_closed = was_closed
+            with self._gate:
+                self._gate.notify_all()
+
+    def strand(self, handle: Handle, thread: int) -> None:
         """A write transaction was dropped by a thread that may not end it: its own thread will."""
-        self._stranded.append((self._writer_lock.owner or 0, txn))
+        self._stranded.append((thread, handle))
 
     def _collect_stranded(self) -> None:
-        mine = [txn for thread, txn in self._stranded if thread == threading.get_ident()]
-        self._stranded = [entry for entry in self._stranded if entry[1] not in mine]
-        for txn in mine:
-            self.end_write(txn)
+        me = threading.get_ident()
+        mine = [handle for thread, handle in self._stranded if thread == me]
+        self._stranded = [entry for entry in self._stranded if entry[0] != me]
+        for handle in mine:
+            self.end_write(handle)
 
     # --- changing the map -----------------------------------------------------------------------------
 
-    def regrow(self, txn: Any, timeout: float) -> Any:
+    def regrow(self, handle: Handle, timeout: float) -> Any:
         """Drop a write transaction that filled the map, enlarge the map, and begin another.
 
         Raises BUSY if read transactions of this process stay open for ``timeout`` seconds: then no write
         transaction is open (see :meth:`begin_again`), but the writer still holds its locks.
         """
-        self._active.pop(id(txn), None)
-        txn.abort()
+        self._active.pop(id(handle.txn), None)
+        self._abort(handle)
         size = max(self._map_size * 2, self._map_size + 16 * 2**20)
         self._with_gate_closed(lambda: self._set_map_size(size), timeout)
         return self.begin_again()

@@ -34,10 +34,14 @@ _key_of: Callable[[Item], bytes] = itemgetter(0)
 
 
 class Scanned(Protocol):
-    """What a scan needs to know of its transaction; ``version`` moves with each write."""
+    """What a scan needs to know of its transaction; ``version`` moves with each write.
+
+    ``cursors`` are those of unfinished scans, which hold the LMDB transaction; None for a snapshot.
+    """
 
     txn: Any
     version: int
+    cursors: set[Cursor] | None
 
     def scan_failure(self, failure: Exception) -> Exception:
         """The error to raise for a failure while scanning."""
@@ -58,6 +62,19 @@ def _begin_reverse(cursor: Cursor, upper: bytes | None, before: bytes | None) ->
     if bound is not None and cursor.set_range(bound):
         return bool(cursor.prev())
     return bool(cursor.last())
+
+
+def _open_cursor(source: Scanned, old: Cursor) -> Cursor:
+    cursor = source.txn.cursor()
+    if source.cursors is not None:
+        source.cursors.discard(old)
+        source.cursors.add(cursor)
+    return cursor
+
+
+def _forget_cursor(source: Scanned, cursor: Cursor) -> None:
+    if source.cursors is not None:
+        source.cursors.discard(cursor)
 
 
 def _inside(
@@ -94,10 +111,11 @@ def scan_entries(
         return
     key_of = _key_of if with_values else None
     size = min(FIRST_BATCH, batch_size) if after is None else batch_size
+    cursor: Cursor = None
     try:
         while True:
             version = source.version
-            cursor = source.txn.cursor()
+            cursor = _open_cursor(source, cursor)
             if not (
                 _begin_reverse(cursor, upper, after) if reverse else _begin_forward(cursor, lower, after)
             ):
@@ -114,6 +132,8 @@ def scan_entries(
                 size = min(size * GROWTH, batch_size)
     except (lmdb.Error, AttributeError) as failure:
         raise source.scan_failure(failure) from failure
+    finally:
+        _forget_cursor(source, cursor)
 
 
 def scan_entry_values(
@@ -125,10 +145,11 @@ def scan_entry_values(
         return
     after: bytes | None = None
     size = min(FIRST_BATCH, batch_size)
+    cursor: Cursor = None
     try:
         while True:
             version = source.version
-            cursor = source.txn.cursor()
+            cursor = _open_cursor(source, cursor)
             if not (
                 _begin_reverse(cursor, upper, after) if reverse else _begin_forward(cursor, lower, after)
             ):
@@ -146,6 +167,8 @@ def scan_entry_values(
                 size = min(size * GROWTH, batch_size)
     except (lmdb.Error, AttributeError) as failure:
         raise source.scan_failure(failure) from failure
+    finally:
+        _forget_cursor(source, cursor)
 
 
 def spans_marker(bounds: Bounds) -> bool:

@@ -50,12 +50,13 @@ _value_of: Callable[[Item], bytes] = itemgetter(1)
 class LmdbReadTransaction:
     """A snapshot: LMDB's own."""
 
-    __slots__ = ("__weakref__", "_backend", "_has_long_keys", "txn", "version")
+    __slots__ = ("__weakref__", "_backend", "_has_long_keys", "cursors", "txn", "version")
 
     def __init__(self, backend: LmdbBackend) -> None:
         self._backend = backend
         self._has_long_keys: bool | None = None
         self.txn: Any = None
+        self.cursors: set[Any] | None = None
         self.version = 0
 
     @property
@@ -164,6 +165,16 @@ def _column(batches: Iterator[list[Item]], index: int) -> Iterator[list[bytes]]:
         yield list(map(pick, items))
 
 
+class Handle:
+    """An LMDB write transaction on its way out, with the cursors that still hold it."""
+
+    __slots__ = ("cursors", "txn")
+
+    def __init__(self, txn: Any, cursors: set[Any]) -> None:
+        self.txn = txn
+        self.cursors = cursors
+
+
 _Undo = tuple[Sequence[bytes], Sequence[bytes | None] | None]
 """Keys that were written and what they held before; None: nothing at all."""
 
@@ -187,6 +198,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     def __init__(self, backend: LmdbBackend, txn: Any, timeout: float, room: int) -> None:
         super().__init__(backend)
         self.txn = txn
+        self.cursors = set()
         self._timeout = timeout
         self._thread = threading.get_ident()
         self._pid = os.getpid()
@@ -312,18 +324,18 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             self.txn = None
             return
         if self._thread != threading.get_ident():
-            self._backend.strand(self.txn)
+            self._backend.strand(Handle(self.txn, self.cursors or set()), self._thread)
             self.txn = None
             return
         self._finish()
 
     def _finish(self, committed: bool = False) -> None:
-        txn, self.txn = self.txn, None
-        self._journal = None
+        handle = Handle(self.txn, self.cursors or set())
+        self.txn = self._journal = None
         self._undo.clear()
         self._savepoints.clear()
-        if txn is not None:
-            self._backend.end_write(txn, committed)
+        if handle.txn is not None:
+            self._backend.end_write(handle, committed)
 
     # --- running and replaying ------------------------------------------------------------------------
 
@@ -372,8 +384,10 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             self._finish()
             raise self._error(failure, "write to") from failure
         refusal: Error | None = None
+        handle = Handle(self.txn, self.cursors or set())
+        self.txn = None
         try:
-            self.txn = self._backend.regrow(self.txn, self._timeout)
+            self.txn = self._backend.regrow(handle, self._timeout)
         except Error as error:
             refusal = error
             self.txn = self._backend.begin_again()

@@ -299,3 +299,39 @@ def test_long_keys_that_come_with_a_commit_are_seen_by_the_next_snapshot(tmp_pat
     assert _content(backend) == {b"a" * 1000: b"1"}
     with backend.read() as reader:
         assert list(reader.scan_keys(b"a", b"b")) == [[b"a" * 1000]]
+
+
+def test_aborting_does_not_wait_for_busy_readers(tmp_path: Path) -> None:
+    backend = LmdbBackend(tmp_path / "data", synchronous="off")
+    with backend.write() as writer:
+        writer.put_many([(b"%04d" % number, b"") for number in range(1000)])
+        writer.commit()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            with backend.read() as reader:
+                assert reader.count(b"", None) == 1000
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        with backend.write() as writer:
+            writer.delete_range(b"", None)
+    done.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_an_unfinished_scan_does_not_keep_its_transaction(tmp_path: Path) -> None:
+    backend = LmdbBackend(tmp_path / "data")
+    writer = backend.write()
+    writer.put_many([(b"%04d" % number, b"") for number in range(1000)])
+    batches = writer.scan_keys(b"", None, batch_size=10)
+    assert len(next(batches)) == 10
+    writer.abort()
+    with pytest.raises(Error, match="closed transaction") as caught:
+        next(batches)
+    assert caught.value.code is StatusCode.MISUSE
+    backend.write(timeout=0).abort()
