@@ -176,10 +176,11 @@ class Careful:
         except UniqueViolation as violation:
             raise self.key_error(violation.constraint, row, operation) from None
 
-    def is_there(self, runtime: MutationRuntime, row: Row) -> bool:
-        """Whether no earlier row of the statement has evicted this one."""
+    def current(self, runtime: MutationRuntime, row: Row) -> Row | None:
+        """The row that now has a row's primary key."""
         reader = runtime.transaction.reader(self.table.module)
-        return self.handle.point(reader, key_of(self.table, row)) is not None
+        found: Row | None = self.handle.point(reader, key_of(self.table, row))
+        return found
 
     # -- the loop -----------------------------------------------------------------
 
@@ -275,8 +276,8 @@ class CarefulInsert(Careful):
                     displaced = conflict.existing
                 else:
                     self.eviction.evict(runtime, conflict.existing)
-                    if displaced is not None and not self.is_there(runtime, displaced):
-                        displaced = None
+                    if displaced is not None:
+                        displaced = self.current(runtime, displaced)
                 continue
             if action is not ConflictAction.IGNORE and self.upserts.clauses:
                 clause = self.upserts.matching(conflict, row)
@@ -315,7 +316,8 @@ class CarefulUpdate(Careful):
     def run(self, runtime: MutationRuntime) -> MutationOutcome:
         """Update the rows that the source gives."""
         runtime, parts = self.start(runtime)
-        assert parts.build is not None
+        build = parts.build
+        assert build is not None
         source = parts.read()
         if not self.plan.matches_once:
             source = first_matches(source, [part.column for part in self.table.primary_key.parts])
@@ -325,20 +327,24 @@ class CarefulUpdate(Careful):
         new: list[Row] = []
 
         def update(pair: tuple[Row, Row | Error]) -> None:
-            before, row = pair
+            given, row = pair
             if isinstance(row, Error):
                 raise row
-            if not self.is_there(runtime, before):
-                return
+            before = given[:width]
+            now = self.current(runtime, before)
+            if now != before:
+                if now is None or now in new:
+                    # An earlier row of the statement has evicted this one.
+                    return
+                # An eviction's action has changed it.
+                before, row = now, build(now + given[width:])
             stored = self._update(runtime, parts, before, row)
             old.append(before)
             new.append(stored)
             if parts.returning is not None:
                 returned.append(parts.returning(stored, before))
 
-        rows = list(built(parts.build, source))
-        pairs = [(row[:width], made) for row, made in zip(source, rows, strict=False)]
-        self.each(runtime, update, pairs)
+        self.each(runtime, update, list(zip(source, built(build, source), strict=False)))
         if self.rules.parents is not None and new:
             self.rules.parents.after(runtime, old, new)
         return MutationOutcome(len(new), returned)
