@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
-from quereus_store.execute.assertions import assertion_label
 from quereus_store.schema.dependencies import Dependent, DependentKind, relation_dependents
 from quereus_store.schema.objects import AssertionSchema, Catalog, TableSchema, ViewSchema, fold
 
@@ -28,7 +27,7 @@ def check_droppable(
     dependents = relation_dependents(catalog, relation.schema, relation.name, path)
     subject = f"cannot drop {kind} '{relation.schema}.{relation.name}'"
     for dependent in of_kinds(dependents, DependentKind.ASSERTION):
-        raise _refused(f"{subject}: {_by_assertion(dependent)}", position)
+        raise _refused(f"{subject}: {_by_assertion(dependent, relation.schema)}", position)
     for dependent in of_kinds(dependents, *_EXPRESSIONS):
         what = f"{dependent.label} on table '{dependent.owner.name}'"
         if dependent.through:
@@ -42,11 +41,18 @@ def _refused(message: str, position: SourcePosition | None) -> Error:
     return sql_error(StatusCode.CONSTRAINT, message, position)
 
 
-def _by_assertion(dependent: Dependent) -> str:
+def _by_assertion(dependent: Dependent, schema: str) -> str:
+    verb = f"reaches it through {way(dependent)}" if dependent.through else "still refers to it"
+    return f"{assertion_of(dependent, schema)} {verb} — drop or redefine the assertion first"
+
+
+def assertion_of(dependent: Dependent, schema: str) -> str:
+    """``assertion 'a'``, with its schema where that is another one than ``schema``."""
     assertion = dependent.owner
     assert isinstance(assertion, AssertionSchema)
-    verb = f"reaches it through {way(dependent)}" if dependent.through else "still refers to it"
-    return f"assertion '{assertion_label(assertion)}' {verb} — drop or redefine the assertion first"
+    if fold(assertion.schema) == fold(schema):
+        return f"assertion '{assertion.name}'"
+    return f"assertion '{assertion.schema}.{assertion.name}'"
 
 
 def of_kinds(dependents: Iterable[Dependent], *kinds: DependentKind) -> Iterable[Dependent]:

@@ -15,6 +15,7 @@ from quereus_store.schema.builder import build_index
 from quereus_store.schema.constraints import add_index, drop_index
 from quereus_store.schema.manager import MAIN, check_index_name, find_relation, put_table
 from quereus_store.schema.objects import IndexSchema, TableSchema
+from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
 from quereus_store.types import LogicalType
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any) -> Result:
     """Build an index from the rows that the transaction sees."""
+    check_tags(statement.tags, TagSite.INDEX, statement.position)
 
     def change(transaction: Transaction) -> None:
         table = _indexed_table(session, transaction, statement)

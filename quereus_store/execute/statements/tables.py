@@ -23,6 +23,7 @@ from quereus_store.schema.builder import build_table
 from quereus_store.schema.manager import (
     MAIN,
     assertion_to_drop,
+    check_foreign_key_collations,
     check_table_name,
     index_to_drop,
     materialized_view_to_drop,
@@ -36,6 +37,7 @@ from quereus_store.schema.manager import (
     view_to_drop,
 )
 from quereus_store.schema.objects import ColumnSchema, TableSchema
+from quereus_store.schema.tags import check_table_tags
 from quereus_store.sql import nodes, quote_identifier
 from quereus_store.types import ANY, NULL
 
@@ -50,6 +52,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
             raise unsupported("CREATE TABLE ... MAINTAINED AS", statement.position)
         session.engine.maintenance.create_table(session, statement)
         return Result()
+    check_table_tags(statement)
     schema_name = statement.name.schema or MAIN
 
     def change(transaction: Transaction) -> None:
@@ -70,6 +73,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
             surroundings=table_surroundings(session, transaction),
             columns=_query_columns(session, transaction, statement) if statement.query else None,
         )
+        check_foreign_key_collations(catalog, table)
         check_policy(session, f"CREATE TABLE {table.name}", table.module)
         module = session.engine.module(table.module)
         table = module.create_table(transaction.writer(table.module), table)

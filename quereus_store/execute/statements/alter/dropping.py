@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from quereus_store.errors import Error, StatusCode
-from quereus_store.execute.assertions import assertion_label
 from quereus_store.execute.statements.alter.alteration import Alteration
-from quereus_store.execute.statements.guards import of_kinds, on_table, way
+from quereus_store.execute.statements.guards import assertion_of, of_kinds, on_table, way
 from quereus_store.schema.dependencies import Dependent, DependentKind, column_dependents
 from quereus_store.schema.objects import (
     AssertionSchema,
@@ -77,7 +76,7 @@ def _complaints(dependents: list[Dependent], table: TableSchema, position: int) 
             owner = dependent.owner.name
             yield f"it is referenced by foreign key '{dependent.label}' on table '{owner}'"
     for dependent in of_kinds(direct, DependentKind.ASSERTION):
-        yield _by_assertion(dependent)
+        yield _by_assertion(dependent, table)
     for dependent in broken:
         if dependent.kind is not DependentKind.MATERIALIZED_VIEW:
             yield _by_broken_view(dependent, table)
@@ -104,12 +103,10 @@ def _by_expression(dependent: Dependent, table: TableSchema) -> str:
     return f"it is referenced by {what}"
 
 
-def _by_assertion(dependent: Dependent) -> str:
-    assertion = dependent.owner
-    assert isinstance(assertion, AssertionSchema)
+def _by_assertion(dependent: Dependent, table: TableSchema) -> str:
     through = f" through {way(dependent)}" if dependent.through else ""
     return (
-        f"it is referenced by assertion '{assertion_label(assertion)}'{through} — drop or redefine the"
+        f"it is referenced by {assertion_of(dependent, table.schema)}{through} — drop or redefine the"
         " assertion first"
     )
 
@@ -118,7 +115,7 @@ def _by_broken_view(dependent: Dependent, table: TableSchema) -> str:
     listed: Sequence[ViewSchema] = [view for view in dependent.through if view.columns is not None]
     view = (listed or dependent.through)[0]
     if isinstance(dependent.owner, AssertionSchema):
-        what = f"assertion '{assertion_label(dependent.owner)}'"
+        what = assertion_of(dependent, table.schema)
     else:
         what = f"{dependent.label}{on_table(dependent, table)}"
     return (
