@@ -1,7 +1,7 @@
 """Sorted rows in chunks: the one data structure of memory tables.
 
 A table, and each of its indexes, is a :class:`SortedRows`: rows in key order, cut into
-chunks of about a thousand, each chunk two parallel lists (keys, rows).  Finding a key is two
+chunks of some hundred, each chunk two parallel lists (keys, rows).  Finding a key is two
 ``bisect`` calls, one over the last keys of the chunks and one inside a chunk; scanning hands
 out the row lists as they are, without touching a row::
 
@@ -36,13 +36,13 @@ Position: TypeAlias = tuple[int, int]
 Undo: TypeAlias = tuple[Any, ...]
 """A function and its arguments."""
 
-FULL = 1024
+FULL = 512
 """Rows of a chunk that was filled in key order."""
-LARGEST = 1536
+LARGEST = 768
 """A chunk that grows beyond this is cut in two."""
-SMALLEST = 256
+SMALLEST = 128
 """A chunk that shrinks below this joins its neighbour if there is room."""
-SPARSE = 24
+SPARSE = 16
 """With up to so many rows per chunk a batch is written row by row."""
 
 _rows_of = attrgetter("rows")
