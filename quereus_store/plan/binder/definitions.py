@@ -60,9 +60,9 @@ def _check_defaults(context: BindContext, table: TableSchema) -> None:
 
 
 def _may_become_right(failure: Error) -> bool:
-    """Whether an error is only that a name is unknown so far."""
+    """Whether an error is only that a name is unknown so far, or that SET COLLATE could mend it."""
     return (
         failure.code is StatusCode.NOTFOUND
-        or failure.message.startswith("Column not found")
-        or (failure.message.endswith("isn't a column"))
+        or failure.message.startswith(("Column not found", "ambiguous collation"))
+        or failure.message.endswith("isn't a column")
     )
