@@ -48,7 +48,7 @@ def test_many_rows_in_one_call(db: Database) -> None:
 def test_many_rows_are_one_statement(db: Database) -> None:
     db.run(CREW)
     rows = [(i, "x", 1) for i in (1, 2, 3, 2)]
-    with pytest.raises(IntegrityError, match="UNIQUE constraint failed: crew PK."):
+    with pytest.raises(IntegrityError, match="UNIQUE constraint failed: crew PK"):
         db.many("insert into crew values (?, ?, ?)", rows)
     assert db.rows("select * from crew") == []
 

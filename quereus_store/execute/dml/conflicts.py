@@ -302,10 +302,10 @@ class CarefulInsert(Careful):
             self.write_guarded(lambda: self.handle.insert(writer, (row,)), row)
             record_changes(transaction, self.table, Operation.INSERT, (), (row,))
             return
-        self.eviction.before_overwrite(runtime, displaced, row)
+        self.eviction.before_overwrite(runtime, (displaced,), (row,))
         self.write_guarded(lambda: self.handle.update(writer, (displaced,), (row,)), row)
         record_changes(transaction, self.table, Operation.UPDATE, (displaced,), (row,))
-        self.eviction.after_overwrite(runtime, displaced)
+        self.eviction.after_overwrite(runtime, (displaced,))
 
 
 class CarefulUpdate(Careful):

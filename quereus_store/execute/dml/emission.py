@@ -55,13 +55,13 @@ def cells(
     return tuple_display(items)
 
 
-def fill_generated(compiler: MutationCompiler, plan: MutationPlan) -> None:
-    """Compute the generated columns of ``new``, each over the rows with the earlier ones filled in."""
+def fill_generated(compiler: MutationCompiler, plan: MutationPlan, rows: str = "new") -> None:
+    """Compute the generated columns of new rows, each over the rows with the earlier ones filled in."""
     for generated, expression in zip(plan.generated, optimized_generated(compiler, plan), strict=True):
-        loop = compiler.loop("new", "n", columns_of("n", plan.new))
+        loop = compiler.loop(rows, "n", columns_of("n", plan.new))
         value = generated_cell(compiler, loop.expressions, generated, expression, plan.table)
         row = row_display("n", {generated.position: value}, len(plan.table.columns))
-        compiler.module.line(f"new = {loop.comprehension(row)}")
+        compiler.module.line(f"{rows} = {loop.comprehension(row)}")
 
 
 def optimized_generated(compiler: MutationCompiler, plan: MutationPlan) -> tuple[BoundExpression, ...]:
@@ -83,9 +83,12 @@ def generated_cell(
     return value
 
 
-def refuse_offenders(compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules) -> None:
+def refuse_offenders(
+    compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules, rows: str = "new"
+) -> None:
     """Leave the fast way if any row violates a NOT NULL or a CHECK."""
-    pairs = pair_loop(compiler, plan, [check.expression for check in rules.immediate], rules.operation)
+    read = [check.expression for check in rules.immediate]
+    pairs = pair_loop(compiler, plan, read, rules.operation, rows)
     conditions = []
     if rules.operation is not Operation.DELETE:
         conditions += [f"n[{item.position}] is None" for item in plan.not_null]
@@ -101,6 +104,7 @@ def pair_loop(
     plan: MutationPlan,
     expressions: Iterable[BoundExpression],
     operation: Operation,
+    rows: str = "new",
 ) -> Loop:
     """A loop over the rows of the statement that has both images at hand if the expressions read both."""
     new, old = columns_of("n", plan.new), columns_of("o", plan.old)
@@ -111,8 +115,8 @@ def pair_loop(
         for expression in expressions:
             read |= referenced_columns(expression)
         if read & set(old):
-            return compiler.loop("zip(new, old)", "n, o", {**new, **old})
-    return compiler.loop("new", "n", new, {"n": column_ids(plan.new)})
+            return compiler.loop(f"zip({rows}, old)", "n, o", {**new, **old})
+    return compiler.loop(rows, "n", new, {"n": column_ids(plan.new)})
 
 
 def after_write(compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules) -> None:

@@ -8,6 +8,7 @@ referenced value that really disappears.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,20 +39,20 @@ class Eviction:
         statement = self._delete
         statement.run(statement.runtime(runtime.session, runtime.transaction, (), [row]))
 
-    def before_overwrite(self, runtime: MutationRuntime, old: Row, new: Row) -> None:
+    def before_overwrite(self, runtime: MutationRuntime, old: Sequence[Row], new: Sequence[Row]) -> None:
         """Raise CONSTRAINT if a child refers to a value that the new row does not have."""
         if self._side is None:
             return
         for key in self._side.keys:
             if key.refuses:
-                refused = key.refuse(runtime.transaction, (old,), (new,))
+                refused = key.refuse(runtime.transaction, old, new)
                 if refused is not None:
                     raise self._side.refusal(key.reference, refused)
 
-    def after_overwrite(self, runtime: MutationRuntime, old: Row) -> None:
-        """The ON DELETE actions for the row that was there."""
-        if self._side is not None:
-            self._side.after(runtime, (old,))
+    def after_overwrite(self, runtime: MutationRuntime, old: Sequence[Row]) -> None:
+        """The ON DELETE actions for the rows that were there."""
+        if self._side is not None and old:
+            self._side.after(runtime, old)
 
     @cached_property
     def _side(self) -> ParentSide | None:

@@ -23,6 +23,7 @@ from typing import Any
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml import emission
 from quereus_store.execute.dml.generation import MutationCompiler, columns_of
+from quereus_store.execute.dml.keyed import KeyedWriter, expects_conflicts
 from quereus_store.execute.dml.outcome import Trouble
 from quereus_store.execute.dml.rules import StatementRules
 from quereus_store.plan.mutations import InsertPlan
@@ -44,17 +45,23 @@ def write_insert(
     if rules.always_careful:
         module.line(retry)
         return
+    keyed = KeyedWriter(compiler, plan, rules) if expects_conflicts(plan) else None
     with module.block("try:"):
         _build(compiler, plan)
         emission.fill_generated(compiler, plan)
         emission.refuse_offenders(compiler, plan, rules)
-        if plan.conflict is not None and rules.children:
+        if keyed is not None:
+            keyed.write(table, writer)
+        elif plan.conflict is not None and rules.children:
             _insert_with_parents(compiler, table, writer, rules)
         else:
             module.line(f"{table}.insert({writer}, new)")
     with module.block(f"except {emission.trouble(compiler)}:"):
         module.line(retry)
-    emission.after_write(compiler, plan, rules)
+    if keyed is not None:
+        keyed.finish()
+    else:
+        emission.after_write(compiler, plan, rules)
 
 
 def _source_rows(compiler: MutationCompiler, source: PlanNode) -> str:
