@@ -8,6 +8,7 @@ that writes as one atomic step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -30,6 +31,7 @@ from quereus_store.sql import iter_statements, nodes, render
 T = TypeVar("T")
 _MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _NO_PARAMETERS: tuple[Any, ...] = ()
+_NONE = type(None)
 
 
 class Session:
@@ -116,19 +118,31 @@ class Session:
         raise unsupported(_statement_name(statement), statement.position)
 
     def _prepare(
-        self, statement: Any, transaction: ReadView, parameters: Any, check: bool = True
+        self,
+        statement: Any,
+        transaction: ReadView,
+        parameters: Any,
+        check: bool = True,
+        nullable: frozenset[int | str] = frozenset(),
     ) -> PreparedQuery | PreparedMutation:
         try:
-            return self._prepare_now(statement, transaction, parameters, check)
+            return self._prepare_now(statement, transaction, parameters, check, nullable)
         except RecursionError:
             raise sql_error(
                 StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
             ) from None
 
     def _prepare_now(
-        self, statement: Any, transaction: ReadView, parameters: Any, check: bool
+        self,
+        statement: Any,
+        transaction: ReadView,
+        parameters: Any,
+        check: bool,
+        nullable: frozenset[int | str],
     ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
+        if nullable:
+            context = replace(context, nullable_parameters=nullable)
         if isinstance(statement, _MUTATIONS):
             made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(self.engine, statement, context)
         else:
@@ -173,14 +187,21 @@ class Session:
             del self._statements[next(iter(self._statements))]
         self._statements[key] = statement
 
-    def _current(self, key: Any, statement: Any, transaction: ReadView, parameters: Any) -> Any:
+    def _current(
+        self,
+        key: Any,
+        statement: Any,
+        transaction: ReadView,
+        parameters: Any,
+        nullable: frozenset[int | str] = frozenset(),
+    ) -> Any:
         """The prepared statement, made anew if the catalog or an option has changed."""
         if (
             statement.catalog_version == transaction.catalog.version
             and statement.options_version == self.options_version
         ):
             return statement
-        made = self._prepare(statement.statement, transaction, parameters)
+        made = self._prepare(statement.statement, transaction, parameters, nullable=nullable)
         if key is not None:
             self._statements[key] = made
         return made
@@ -306,11 +327,13 @@ class Session:
         if signature is None:
             return None
         key = (sql, signature)
+        nullable = frozenset(slot for slot, kinds in enumerate(signature) if len(kinds) > 1)
+        sample = _sample(batch, nullable)
         statement = self._statements.get(key)
         if not isinstance(statement, PreparedMutation):
-            statement = self._prepare(tree, transaction, batch[0])  # type: ignore[assignment]
+            statement = self._prepare(tree, transaction, sample, nullable=nullable)
             self._keep(key, statement)
-        statement = self._current(key, statement, transaction, batch[0])
+        statement = self._current(key, statement, transaction, sample, nullable)
         if not statement.compiled.takes_batches:
             return None
         outcome = statement.compiled.run(statement.batch_runtime(self, transaction, batch))
@@ -329,7 +352,7 @@ class Session:
             key = (sql, _signature(parameters))
             statement = self._statements.get(key)
             if not isinstance(statement, PreparedMutation):
-                statement = self._prepare(tree, transaction, parameters)  # type: ignore[assignment]
+                statement = self._prepare(tree, transaction, parameters)
                 self._keep(key, statement)
             statement = self._current(key, statement, transaction, parameters)
             changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
@@ -415,15 +438,24 @@ def _signature(parameters: Any) -> Any:
     raise sql_error(StatusCode.MISUSE, "Invalid parameters type for bindAll. Use array or object.")
 
 
-def _column_signature(batch: list[tuple[Any, ...]]) -> Any:
-    """The types of a batch's columns; None unless each column has one type."""
+def _column_signature(batch: list[tuple[Any, ...]]) -> tuple[frozenset[type], ...] | None:
+    """The types of a batch's columns; None unless each has one type, NULLs not counted."""
     width = len(batch[0])
     if any(len(row) != width for row in batch):
         return None
-    kinds = [set(map(type, column)) for column in zip(*batch, strict=True)]
-    if any(len(kind) != 1 for kind in kinds):
-        return None
-    return tuple(kind.pop() for kind in kinds)
+    signature = tuple(frozenset(map(type, column)) for column in zip(*batch, strict=True))
+    return None if any(len(kinds) - (_NONE in kinds) > 1 for kinds in signature) else signature
+
+
+def _sample(batch: list[tuple[Any, ...]], nullable: frozenset[int | str]) -> tuple[Any, ...]:
+    """A row with the types of the batch's columns: the first, with values for its NULLs where others are."""
+    first = batch[0]
+    if not nullable:
+        return first
+    return tuple(
+        next(row[slot] for row in batch if row[slot] is not None) if slot in nullable else value
+        for slot, value in enumerate(first)
+    )
 
 
 def _statement_name(statement: nodes.Statement) -> str:

@@ -52,7 +52,8 @@ class BindContext:
     """Everything that binding one statement depends on.
 
     ``parameters`` gives the type of each slot (position from 0, or name) by the
-    value that it is bound to this time; a slot that is not listed is ANY.
+    value that it is bound to this time; a slot that is not listed is ANY.  The slots in
+    ``nullable_parameters`` may be NULL besides: a batch binds them to many values.
     ``number`` hands out column numbers, unique within the statement.
     """
 
@@ -63,6 +64,7 @@ class BindContext:
     schema_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[Slot, LogicalType] = field(default_factory=dict)
+    nullable_parameters: frozenset[Slot] = frozenset()
     number: Callable[[], int] = field(default_factory=_numbers)
     references: References = field(default_factory=References)
 

@@ -45,7 +45,7 @@ from quereus_store.plan.nodes import (
 )
 from quereus_store.schema.objects import Operation, fold
 from quereus_store.sql import nodes, traversal
-from quereus_store.types import ANY, INTEGER, carry_contributions, merge_types
+from quereus_store.types import INTEGER, carry_contributions, merge_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _single_row(
     columns: list[Column] = []
     stand_ins: dict[Slot, ColumnRef] = {}
     for slot in slots:
-        typed = parameter(target.context.parameters.get(slot, ANY), slot)
+        typed = parameter(target.context, slot)
         column = target.environment.column(str(slot), typed.type, typed.nullable)
         columns.append(column)
         stand_ins[slot] = reference(column)

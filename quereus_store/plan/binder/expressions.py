@@ -24,7 +24,7 @@ from quereus_store.plan.binder.comparisons import (
     one_of_rows,
     simple_case,
 )
-from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.context import BindContext, Environment
 from quereus_store.plan.binder.scopes import KeyedScope, Scope, resolve
 from quereus_store.plan.expressions import (
     Arithmetic,
@@ -171,12 +171,14 @@ def _parameter(binder: ExpressionBinder, node: nodes.Parameter) -> BoundExpressi
     context.references.parameters[slot] = None
     if environment.parameters is not None and slot in environment.parameters:
         return environment.parameters[slot]
-    return parameter(context.parameters.get(slot, ANY), slot)
+    return parameter(context, slot)
 
 
-def parameter(slot_type: Any, slot: int | str) -> Parameter:
-    """A parameter of a type; it can be NULL only where its type does not say that it is not."""
-    return Parameter(slot_type, slot_type is ANY or slot_type is NULL, None, slot)
+def parameter(context: BindContext, slot: int | str) -> Parameter:
+    """A parameter of the type of its value; it can be NULL where that does not say that it is not."""
+    slot_type = context.parameters.get(slot, ANY)
+    nullable = slot_type is ANY or slot_type is NULL or slot in context.nullable_parameters
+    return Parameter(slot_type, nullable, None, slot)
 
 
 def scalar(plan: PlanNode, position: SourcePosition | None) -> ScalarSubquery:
