@@ -16,6 +16,7 @@ from typing import Any
 
 Converter = Callable[[str], Any]
 
+_UTC_LENGTH = len("2013-01-31T05:00:00Z")
 _BLOB = re.compile(r"[xX]'((?:[0-9a-fA-F]{2})*)'")
 _BOOLEANS = MappingProxyType({"true": True, "false": False, "1": True, "0": False, "t": True, "f": False})
 
@@ -54,11 +55,23 @@ def _blob(text: str) -> bytes:
     return bytes.fromhex(match.group(1))
 
 
+def _utc(text: str) -> str:
+    """The zone mark of a UTC time dropped: DATETIME means UTC, and canonical text needs no conversion."""
+    return text[:-1] if text.endswith("Z") and len(text) == _UTC_LENGTH else text
+
+
 #: Built-in types that read nearly all texts of a column rightly, and in C.
 _READERS: Mapping[str, type[int] | type[float]] = MappingProxyType({"INTEGER": int, "REAL": float})
 
 CONVERTERS: Mapping[str, Converter] = MappingProxyType(
-    {"INTEGER": _integer, "REAL": _real, "NUMERIC": _numeric, "BOOLEAN": _boolean, "BLOB": _blob}
+    {
+        "INTEGER": _integer,
+        "REAL": _real,
+        "NUMERIC": _numeric,
+        "BOOLEAN": _boolean,
+        "BLOB": _blob,
+        "DATETIME": _utc,
+    }
 )
 
 
