@@ -158,7 +158,7 @@ class StoreModule:
         """Build an index from the table's rows; raises UniqueViolation, and then nothing is left of it."""
         index = replace(index, storage_id=allocate_store(transaction.kv))
         store = IndexStore(schema, index, self._engine(), None)
-        transaction.touch()
+        transaction.change_indexes(schema.storage_id)
         try:
             build_index(transaction.kv, self.table(schema).rows, store)
         except UniqueViolation:
@@ -169,7 +169,7 @@ class StoreModule:
     def drop_index(self, transaction: StoreWriter, schema: TableSchema, index: IndexSchema) -> None:
         """Erase an index."""
         store = self.table(schema).index(index.name)
-        transaction.touch()
+        transaction.change_indexes(schema.storage_id)
         transaction.kv.delete_range(store.prefix, store.end)
 
     def rewrite_table(

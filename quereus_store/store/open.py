@@ -29,7 +29,6 @@ from typing import Any
 
 from quereus_store.backends import Backend, open_backend
 from quereus_store.catalog.meta import check_stamp, is_empty, stamp
-from quereus_store.errors import StatusCode, sql_error
 from quereus_store.store.cache import DEFAULT_CACHE_SIZE
 from quereus_store.store.module import StoreModule
 
@@ -74,8 +73,6 @@ def prepare(backend: Backend, where: str) -> None:
         if not is_empty(snapshot):
             check_stamp(snapshot, where)
             return
-    if getattr(backend, "readonly", False):
-        raise sql_error(StatusCode.CANTOPEN, f"cannot open '{where}' read-only: it is empty")
     with backend.write() as transaction:
         # Another process may have been faster.
         if is_empty(transaction):

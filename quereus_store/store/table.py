@@ -226,7 +226,8 @@ class StoreTable:
 
     def insert(self, transaction: StoreWriter, rows: Sequence[Row]) -> None:
         """Add rows; raises UniqueViolation at the first that is in the way, and then adds none."""
-        writes.insert(_writer(transaction), self.rows, self.indexes, rows)
+        if rows:
+            writes.insert(_writer(transaction), self.rows, self.indexes, rows)
 
     def delete(self, transaction: StoreWriter, rows: Sequence[Row]) -> None:
         """Remove these rows, given as stored."""
@@ -234,7 +235,8 @@ class StoreTable:
 
     def update(self, transaction: StoreWriter, old: Sequence[Row], new: Sequence[Row]) -> None:
         """Replace each old row by its new one; raises UniqueViolation, and then replaces none."""
-        writes.update(_writer(transaction), self.rows, self.indexes, old, new)
+        if old:
+            writes.update(_writer(transaction), self.rows, self.indexes, old, new)
 
 
 def _reversed(batch: Batch) -> Batch:

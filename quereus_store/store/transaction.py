@@ -150,6 +150,11 @@ class StoreWriter:
         self.kv.delete(state_key(store))
         self._dirty = True
 
+    def change_indexes(self, store: int) -> None:
+        """Note, before writing, that a table gets or loses an index."""
+        self.scans.freeze(store)
+        self._dirty = True
+
     def touch(self) -> None:
         """Something besides rows was written."""
         self._dirty = True

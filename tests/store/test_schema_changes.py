@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quereus_store.modules.contract import Row, UniqueViolation
+from quereus_store.modules.contract import AccessKind, AccessPath, Row, UniqueViolation
 from quereus_store.schema.objects import ColumnSchema, KeyPart, PrimaryKey, TableSchema
 from quereus_store.store import StoreModule, building
 from quereus_store.store.check import check_table
@@ -170,3 +170,12 @@ def test_keys_that_change_only_in_a_later_batch(module: StoreModule, schema: Tab
 def test_a_rename_moves_no_rows(module: StoreModule, schema: TableSchema) -> None:
     renamed = replace(schema, name="somewhere_else")
     assert all_rows(module, renamed) == ROWS
+
+
+def test_a_range_over_an_index_that_is_dropped_meanwhile(module: StoreModule, schema: TableSchema) -> None:
+    path = AccessPath(AccessKind.RANGE, "by_n", 1)
+    with writing(module) as transaction:
+        found = module.table(schema).range(transaction, path, (3,), None, None)
+        first = list(next(found))
+        module.drop_index(transaction, schema, schema.indexes[0])
+        assert first + flat(found) == [row for row in ROWS if row[2] == 3]
