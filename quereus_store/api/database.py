@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quereus_store import views
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.engine import Engine
 from quereus_store.functions.registry import Function
@@ -146,7 +147,7 @@ class _OpenDatabases:
                 )
             if database is None:
                 store = open_store(path, backend, **options)
-                database = Database(Engine([store, MemoryModule()], store.name), path, backend)
+                database = Database(_engine([store, MemoryModule()], store.name), path, backend)
                 database._key = key
                 database._closing = self._release
                 self._open[key] = database
@@ -166,6 +167,12 @@ class _OpenDatabases:
 _OPEN = _OpenDatabases()
 
 
+def _engine(modules: list[Module], default_module: str) -> Engine:
+    engine = Engine(modules, default_module)
+    views.install(engine)
+    return engine
+
+
 def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Database:
     """The database of a path; ``:memory:`` is a new one each time."""
     if path == MEMORY:
@@ -173,7 +180,7 @@ def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Da
             raise sql_error(
                 StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path"
             )
-        return Database(Engine([MemoryModule()], "memory"))
+        return Database(_engine([MemoryModule()], "memory"))
     if backend == "memory":
         raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
     return _OPEN.acquire(Path(path), backend or detect_backend(path), options)

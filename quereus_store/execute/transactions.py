@@ -96,7 +96,8 @@ class Transaction(ReadView):
     ``explicit`` distinguishes BEGIN from a statement's own; ``deferred`` holds
     checks to run at commit, after ``verify`` has had its say on the whole;
     ``changes`` is what happened to rows (for maintained tables, assertions and
-    listeners); maintained tables know of the first ``maintained`` of them.
+    listeners); maintained tables know of the first ``maintained`` of them.  ``renewed``
+    names the maintained tables that the running statement itself made anew.
     """
 
     __slots__ = (
@@ -106,6 +107,7 @@ class Transaction(ReadView):
         "durable",
         "explicit",
         "maintained",
+        "renewed",
         "savepoints",
         "started_with",
         "timeout",
@@ -128,6 +130,7 @@ class Transaction(ReadView):
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
         self.maintained = 0
+        self.renewed: set[tuple[str, str]] = set()
         self.savepoints: list[NamedSavepoint] = []
         self._writers: dict[str, _Writer] = {}
 

@@ -1,0 +1,437 @@
+"""What can be proved about the rows of a plan: which columns determine which.
+
+A materialized view is a set of rows under a key, so a body must have a *provable*
+key.  The proof is one closure over functional dependencies:
+
+* each relation that contributes rows (a table scan, a grouping, …) is a *token*, a
+  made-up column (a negative number) that stands for the identity of its row;
+* a key of that relation determines its token, its token determines its columns;
+* equalities, constants and projections are dependencies between columns.
+
+A set of columns is a key of the whole exactly when its closure holds every token
+that makes up a row.  So ``t join p on t.p_id = p.id`` has the key of ``t``: it
+determines ``t``'s token, that ``p_id``, that ``p.id``, that ``p``'s token.
+
+Chapter: views-and-maintained-tables, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from quereus_store.plan import nodes
+from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
+from quereus_store.plan.conditions import conjuncts
+from quereus_store.plan.expressions import (
+    Arithmetic,
+    BoundExpression,
+    Cast,
+    Column,
+    ColumnRef,
+    Comparison,
+    IsTest,
+    Literal,
+    Negation,
+    SortTerm,
+    Truth,
+)
+from quereus_store.schema.objects import TableSchema
+from quereus_store.types import INTEGER, NUMERIC, REAL, TEXT
+
+Ids = frozenset[int]
+NOTHING: Ids = frozenset()
+
+
+class Dependency(NamedTuple):
+    """The columns on the left determine those on the right."""
+
+    left: Ids
+    right: Ids
+
+
+class Ordered(NamedTuple):
+    """One column of the order in which rows come."""
+
+    column: int
+    descending: bool
+    collation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a plan's rows.
+
+    ``tokens`` make up a row, in the order of their relations; ``keys`` holds the
+    preferred key of a token, in key order; ``order`` is the order of the rows.
+    """
+
+    tokens: tuple[int, ...]
+    dependencies: tuple[Dependency, ...]
+    keys: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    order: tuple[Ordered, ...] = ()
+
+    def adding(self, *dependencies: Dependency) -> Facts:
+        """With more dependencies."""
+        return Facts(self.tokens, (*self.dependencies, *dependencies), self.keys, self.order)
+
+    def ordered(self, order: Iterable[Ordered]) -> Facts:
+        """With another order."""
+        return Facts(self.tokens, self.dependencies, self.keys, tuple(order))
+
+    def closure(self, columns: Iterable[int]) -> set[int]:
+        """Everything that these columns determine."""
+        known = set(columns)
+        pending = list(self.dependencies)
+        while True:
+            waiting = []
+            for dependency in pending:
+                if dependency.left <= known:
+                    known |= dependency.right
+                else:
+                    waiting.append(dependency)
+            if len(waiting) == len(pending):
+                return known
+            pending = waiting
+
+    def is_key(self, columns: Iterable[int]) -> bool:
+        """Whether no two rows can be alike in these columns."""
+        return self.closure(columns).issuperset(self.tokens)
+
+    def alike(self, one: int, other: int) -> bool:
+        """Whether two columns determine each other."""
+        return one == other or (other in self.closure((one,)) and one in self.closure((other,)))
+
+
+class FactFinder:
+    """Works the facts of one plan out, from its leaves up."""
+
+    def __init__(self) -> None:
+        self._token = count(-1, -1).__next__
+        self._common_tables: dict[int, nodes.PlanNode] = {}
+
+    def facts(self, plan: nodes.PlanNode) -> Facts:
+        """The facts of a plan."""
+        finder = _FINDERS.get(type(plan))
+        return self.leaf(plan) if finder is None else finder(self, plan)
+
+    def leaf(
+        self, plan: nodes.PlanNode, *keys: tuple[int, ...], order: tuple[Ordered, ...] = ()
+    ) -> Facts:
+        """The facts of a relation of which nothing but its keys is known."""
+        token = self._token()
+        dependencies = [Dependency(frozenset(key), frozenset((token,))) for key in keys]
+        dependencies.append(Dependency(frozenset((token,)), _ids(plan)))
+        return Facts((token,), tuple(dependencies), {token: keys[0]} if keys else {}, order)
+
+    # -- leaves ------------------------------------------------------------------
+
+    def table_scan(self, plan: nodes.TableScan) -> Facts:
+        """A table: its primary key first, then every UNIQUE over NOT NULL columns."""
+        ids = dict(zip(plan.positions, _in_order(plan), strict=True))
+        keys = [key for key in map(list, table_keys(plan.table)) if ids.keys() >= set(key)]
+        parts = plan.table.primary_key.parts
+        order: list[Ordered] = []
+        for part in parts:
+            if part.column not in ids:
+                break
+            order.append(Ordered(ids[part.column], part.descending, part.collation))
+        return self.leaf(plan, *(tuple([ids[column] for column in key]) for key in keys), order=tuple(order))
+
+    def values(self, plan: nodes.Values) -> Facts:
+        """Literal rows; a single one needs no key."""
+        return self.leaf(plan, ()) if len(plan.rows) <= 1 else self.leaf(plan)
+
+    def recursion(self, plan: nodes.Recursion) -> Facts:
+        """A recursion that drops repeats is a set."""
+        return self.leaf(plan, _in_order(plan)) if plan.distinct else self.leaf(plan)
+
+    # -- one input ---------------------------------------------------------------
+
+    def filter(self, plan: nodes.Filter) -> Facts:
+        """Equalities hold for every row."""
+        return self.facts(plan.input).adding(*equalities(plan.predicate))
+
+    def project(self, plan: nodes.Project) -> Facts:
+        """Outputs are determined by what they are computed from, and some tell it back."""
+        inner = self.facts(plan.input)
+        return inner.adding(*_computed(zip(_in_order(plan), plan.expressions, strict=True)))
+
+    def aggregate(self, plan: nodes.Aggregate) -> Facts:
+        """A group is known by its keys."""
+        if plan.sets is not None:
+            return self.leaf(plan)
+        outputs = _in_order(plan)[: len(plan.keys)]
+        own = self.leaf(plan, outputs)
+        inner = self.facts(plan.input)
+        computed = _computed(zip(outputs, plan.keys, strict=True))
+        return own.adding(*inner.dependencies, *computed)
+
+    def window(self, plan: nodes.Window) -> Facts:
+        """Window functions add columns."""
+        inner = self.facts(plan.input)
+        return inner.adding(Dependency(frozenset(inner.tokens), _ids(plan)))
+
+    def distinct(self, plan: nodes.Distinct) -> Facts:
+        """All columns are a key; so is what was one before."""
+        inner = self.facts(plan.input)
+        own = self.leaf(plan, _in_order(plan))
+        return Facts(
+            own.tokens,
+            (
+                *own.dependencies,
+                *inner.dependencies,
+                Dependency(frozenset(inner.tokens), frozenset(own.tokens)),
+            ),
+            {**inner.keys, **own.keys},
+            inner.order,
+        )
+
+    def sort(self, plan: nodes.Sort) -> Facts:
+        """Sorting changes the order only."""
+        return self.facts(plan.input).ordered(_sort_order(plan.terms))
+
+    def limit(self, plan: nodes.Limit) -> Facts:
+        """LIMIT 1 leaves a single row."""
+        inner = self.facts(plan.input)
+        if isinstance(plan.count, Literal) and plan.count.value in (0, 1):
+            return inner.adding(Dependency(NOTHING, frozenset(inner.tokens)))
+        return inner
+
+    # -- several inputs ------------------------------------------------------------
+
+    def join(self, plan: nodes.Join) -> Facts:
+        """Rows are pairs; an outer side's constants hold for its own rows only."""
+        left, right = self.facts(plan.left), self.facts(plan.right)
+        if plan.kind in (nodes.JoinKind.SEMI, nodes.JoinKind.ANTI):
+            return left
+        condition = tuple(equalities(plan.condition))
+        tokens = (*left.tokens, *right.tokens)
+        keys = {**left.keys, **right.keys}
+        if plan.kind in (nodes.JoinKind.INNER, nodes.JoinKind.CROSS):
+            dependencies = (*left.dependencies, *right.dependencies, *condition)
+            return Facts(tokens, dependencies, keys)
+        guarded = {
+            nodes.JoinKind.LEFT: (left.dependencies, _guarded(right)),
+            nodes.JoinKind.RIGHT: (_guarded(left), right.dependencies),
+            nodes.JoinKind.FULL: (_guarded(left), _guarded(right)),
+        }[plan.kind]
+        found = Facts(tokens, (*guarded[0], *guarded[1]), keys)
+        if plan.kind is nodes.JoinKind.LEFT:
+            return found.adding(*_at_most_one(left, right, condition))
+        if plan.kind is nodes.JoinKind.RIGHT:
+            return found.adding(*_at_most_one(right, left, condition))
+        return found
+
+    def set_operation(self, plan: nodes.SetOperation) -> Facts:
+        """A set is known by its matched columns; what is taken from the left by its keys too."""
+        flags = (plan.left_flag, plan.right_flag)
+        matched = tuple([column.id for column in plan.columns if column.id not in flags])
+        own = self.leaf(plan) if plan.all else self.leaf(plan, matched)
+        if plan.kind not in (nodes.SetKind.EXCEPT, nodes.SetKind.INTERSECT) or any(flags):
+            return own
+        left = self.facts(plan.left)
+        same = [
+            dependency
+            for ours, theirs in zip(matched, plan.left.columns, strict=False)
+            for dependency in _both_ways(ours, theirs.id)
+        ]
+        identity = Dependency(frozenset(left.tokens), frozenset(own.tokens))
+        return Facts(
+            own.tokens,
+            (*own.dependencies, *left.dependencies, *same, identity),
+            {**left.keys, **own.keys},
+        )
+
+    def with_tables(self, plan: nodes.With) -> Facts:
+        """Each scan of a common table is a relation of its own, with the table's key."""
+        for table in plan.tables:
+            self._common_tables[table.id] = table.plan
+        return self.facts(plan.body)
+
+    def common_table(self, plan: nodes.CommonTableScan) -> Facts:
+        """A common table by the key of its plan."""
+        found = self._common_tables.get(plan.table_id)
+        key = None if found is None else logical_key(self.facts(found), found.columns)
+        if key is None:
+            return self.leaf(plan)
+        ids = _in_order(plan)
+        return self.leaf(plan, tuple([ids[position] for position in key]))
+
+
+_FINDERS: Mapping[type[nodes.PlanNode], Callable[[FactFinder, Any], Facts]] = MappingProxyType(
+    {
+        nodes.TableScan: FactFinder.table_scan,
+        nodes.Values: FactFinder.values,
+        nodes.Recursion: FactFinder.recursion,
+        nodes.Filter: FactFinder.filter,
+        nodes.Project: FactFinder.project,
+        nodes.Aggregate: FactFinder.aggregate,
+        nodes.Window: FactFinder.window,
+        nodes.Distinct: FactFinder.distinct,
+        nodes.Sort: FactFinder.sort,
+        nodes.Limit: FactFinder.limit,
+        nodes.Join: FactFinder.join,
+        nodes.SetOperation: FactFinder.set_operation,
+        nodes.With: FactFinder.with_tables,
+        nodes.CommonTableScan: FactFinder.common_table,
+    }
+)
+
+
+def facts_of(plan: nodes.PlanNode) -> Facts:
+    """What can be proved about a bound plan."""
+    return FactFinder().facts(plan)
+
+
+def table_keys(table: TableSchema) -> list[tuple[int, ...]]:
+    """Positions of the columns of each key of a table, the primary key first."""
+    found = [tuple([part.column for part in table.primary_key.parts])]
+    for unique in table.unique_constraints:
+        index = table.index(unique.index)
+        whole = index is not None and index.where is None and all(p.column is not None for p in index.parts)
+        if whole and not any(table.columns[column].nullable for column in unique.columns):
+            found.append(unique.columns)
+    return found
+
+
+# --- keys of the whole ------------------------------------------------------------------------------------
+
+
+def logical_key(facts: Facts, columns: tuple[Column, ...]) -> tuple[int, ...] | None:
+    """Positions of the output columns that are the key of a plan; None when it is a bag."""
+    outputs = [column.id for column in columns]
+    if not facts.is_key(outputs):
+        return None
+    chosen = _by_preferred_keys(facts, outputs)
+    if chosen is None:
+        chosen = _smallest(facts, list(dict.fromkeys(outputs)))
+    return tuple([outputs.index(column) for column in chosen])
+
+
+def _by_preferred_keys(facts: Facts, outputs: list[int]) -> list[int] | None:
+    chosen: list[int] = []
+    for token in facts.tokens:
+        key = facts.keys.get(token)
+        if key is None or token in facts.closure(chosen):
+            continue
+        found = [output_for(facts, column, outputs) for column in key]
+        if None not in found:
+            chosen += [column for column in found if column not in chosen]  # type: ignore[misc]
+    if not facts.is_key(chosen):
+        return None
+    return _smallest(facts, chosen)
+
+
+def _smallest(facts: Facts, chosen: list[int]) -> list[int]:
+    """Without the columns that the others determine, last ones first."""
+    for column in reversed(chosen):
+        rest = [other for other in chosen if other != column]
+        if facts.is_key(rest):
+            chosen = rest
+    return chosen
+
+
+def output_for(facts: Facts, column: int, outputs: list[int]) -> int | None:
+    """The output column that has the value of a column, or one that tells it."""
+    if column in outputs:
+        return column
+    return next((output for output in outputs if facts.alike(output, column)), None)
+
+
+# --- dependencies -----------------------------------------------------------------------------------------
+
+
+def equalities(predicate: BoundExpression | None) -> Iterable[Dependency]:
+    """What a condition that is true says of columns: equal to each other, or constant."""
+    for conjunct in conjuncts(predicate):
+        if isinstance(conjunct, IsTest) and conjunct.test is Truth.NULL and not conjunct.negated:
+            if isinstance(conjunct.operand, ColumnRef):
+                yield Dependency(NOTHING, frozenset((conjunct.operand.id,)))
+        if not isinstance(conjunct, Comparison) or conjunct.operator not in ("=", "is"):
+            continue
+        left, right = conjunct.left, conjunct.right
+        if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
+            if _exact(conjunct.using, left, right):
+                yield from _both_ways(left.id, right.id)
+        for side, other in ((left, right), (right, left)):
+            if isinstance(side, ColumnRef) and isinstance(other, Literal) and _exact(conjunct.using, side):
+                yield Dependency(NOTHING, frozenset((side.id,)))
+
+
+def _exact(using: str, *columns: ColumnRef) -> bool:
+    """Whether equality under a collation is equality as keys of these columns see it."""
+    return using == "BINARY" or all(
+        column.collation is not None and column.collation.name == using for column in columns
+    )
+
+
+def _both_ways(one: int, other: int) -> tuple[Dependency, Dependency]:
+    first, second = frozenset((one,)), frozenset((other,))
+    return Dependency(first, second), Dependency(second, first)
+
+
+def _computed(pairs: Iterable[tuple[int, BoundExpression]]) -> Iterable[Dependency]:
+    for output, expression in pairs:
+        source = source_column(expression)
+        if source is not None:
+            if source != output:
+                yield from _both_ways(output, source)
+        elif not has_subquery(expression) and is_deterministic_expression(expression):
+            yield Dependency(frozenset(nodes.referenced_columns(expression)), frozenset((output,)))
+
+
+_WIDENINGS = frozenset({(INTEGER, NUMERIC), (INTEGER, REAL), (INTEGER, TEXT)})
+
+
+def source_column(expression: BoundExpression) -> int | None:
+    """The column whose value an expression tells unmistakably: itself, converted, or shifted."""
+    if isinstance(expression, ColumnRef):
+        return expression.id
+    if isinstance(expression, Cast):
+        pair = (expression.operand.type, expression.type)
+        if pair[0] is pair[1] or pair in _WIDENINGS:
+            return source_column(expression.operand)
+    if isinstance(expression, Negation) and expression.operator in "+-" and expression.type is INTEGER:
+        return source_column(expression.operand)
+    if isinstance(expression, Arithmetic) and expression.operator in ("+", "-"):
+        for side, other in ((expression.left, expression.right), (expression.right, expression.left)):
+            if side.type is INTEGER and isinstance(other, Literal) and type(other.value) is int:
+                return source_column(side)
+    return None
+
+
+def _guarded(side: Facts) -> tuple[Dependency, ...]:
+    """The dependencies of a side whose rows may be missing: a constant is one only where there is a row."""
+    return tuple(
+        [
+            Dependency(frozenset(side.tokens), right) if not left else Dependency(left, right)
+            for left, right in side.dependencies
+        ]
+    )
+
+
+def _at_most_one(keeping: Facts, optional: Facts, condition: tuple[Dependency, ...]) -> Iterable[Dependency]:
+    """A row of the kept side that finds at most one partner determines it."""
+    both = Facts((), (*keeping.dependencies, *optional.dependencies, *condition))
+    if both.closure(keeping.tokens).issuperset(optional.tokens):
+        yield Dependency(frozenset(keeping.tokens), frozenset(optional.tokens))
+
+
+def _sort_order(terms: tuple[SortTerm, ...]) -> Iterable[Ordered]:
+    for term in terms:
+        expression = term.expression
+        if not isinstance(expression, ColumnRef) or (term.nulls_last and expression.nullable):
+            return
+        yield Ordered(expression.id, term.descending, term.using)
+
+
+def _in_order(plan: nodes.PlanNode) -> tuple[int, ...]:
+    return tuple([column.id for column in plan.columns])
+
+
+def _ids(plan: nodes.PlanNode) -> Ids:
+    return frozenset(_in_order(plan))

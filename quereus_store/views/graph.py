@@ -1,0 +1,113 @@
+"""Which maintained table reads which table: the order in which changes travel.
+
+A :class:`Graph` belongs to one catalog.  Its members are the live maintained tables
+whose bodies can be bound, each after those it reads, so one walk in order brings a
+change through views over views.  Bound bodies are kept from one catalog to the next
+as long as nothing they read has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from quereus_store.errors import Error
+from quereus_store.execute.engine import Engine
+from quereus_store.schema.manager import tables_of
+from quereus_store.schema.objects import Catalog, TableSchema
+from quereus_store.views.body import Body, TableKey, bind_body, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A live maintained table and its body."""
+
+    table: TableSchema
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The live maintained tables of one catalog, sources before their readers.
+
+    ``broken`` are those whose bodies cannot be bound although no statement made them stale: a
+    function or module that this process lacks.
+    """
+
+    members: tuple[Member, ...]
+    sources: frozenset[TableKey]
+    broken: tuple[tuple[TableSchema, Error], ...] = ()
+    by_key: Mapping[TableKey, Member] = field(default_factory=dict)
+
+    def readers(self, keys: Iterable[TableKey]) -> Iterator[Member]:
+        """The members that read any of these tables, directly or through others, in order."""
+        changed = set(keys)
+        for member in self.members:
+            if not changed.isdisjoint(member.body.sources):
+                changed.add(key_of(member.table))
+                yield member
+
+
+class Graphs:
+    """The graphs of the catalogs that were looked at last."""
+
+    _KEPT = 8
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._graphs: dict[int, Graph] = {}
+        self._bodies: dict[TableKey, tuple[TableSchema, Body]] = {}
+
+    def graph(self, catalog: Catalog) -> Graph:
+        """The graph of a catalog."""
+        found = self._graphs.get(catalog.version)
+        if found is None:
+            found = self._build(catalog)
+            while len(self._graphs) >= self._KEPT:
+                self._graphs.pop(next(iter(self._graphs)), None)
+            self._graphs[catalog.version] = found
+        return found
+
+    def body(self, catalog: Catalog, table: TableSchema) -> Body:
+        """The bound body of a maintained table; raises what binding raises."""
+        assert table.derivation is not None
+        key = key_of(table)
+        known = self._bodies.get(key)
+        if known is not None and known[0].derivation == table.derivation and known[1].current_in(catalog):
+            return known[1]
+        body = bind_body(self._engine, catalog, table.schema, table.derivation.query)
+        self._bodies[key] = (table, body)
+        return body
+
+    def _build(self, catalog: Catalog) -> Graph:
+        found: dict[TableKey, Member] = {}
+        broken: list[tuple[TableSchema, Error]] = []
+        for table in tables_of(catalog):
+            if table.derivation is None or table.derivation.stale:
+                continue
+            try:
+                found[key_of(table)] = Member(table, self.body(catalog, table))
+            except Error as error:
+                broken.append((table, error))
+        members = tuple(_in_order(found))
+        sources = frozenset(key for member in members for key in member.body.sources)
+        if broken:
+            # What they read is not known, so every change may be one of theirs.
+            sources |= frozenset(key_of(table) for table in tables_of(catalog))
+        return Graph(members, sources, tuple(broken), found)
+
+
+def _in_order(found: Mapping[TableKey, Member]) -> Iterator[Member]:
+    """Every member after the members that it reads."""
+    done: set[TableKey] = set()
+
+    def visit(key: TableKey) -> Iterator[Member]:
+        if key in done or key not in found:
+            return
+        done.add(key)
+        for source in found[key].body.sources:
+            yield from visit(source)
+        yield found[key]
+
+    for key in found:
+        yield from visit(key)

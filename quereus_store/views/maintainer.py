@@ -1,0 +1,131 @@
+"""The maintainer: after each statement, every maintained table equals its body again.
+
+It takes what the statement changed from the transaction's log, works out for each
+dependent table, sources first, how its rows have to change, and writes that.  What it writes
+is a change like any other: it is logged, travels on to tables that read this one, and is
+undone with the statement.
+
+Chapter: views-and-maintained-tables, sections 2, 6 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.execute.dml.changes import Change
+from quereus_store.execute.engine import Engine
+from quereus_store.execute.maintenance import Handler
+from quereus_store.schema.objects import Catalog, TableSchema
+from quereus_store.sql import nodes
+from quereus_store.views import attaching, creating, refreshing, staleness
+from quereus_store.views.body import TableKey, key_of
+from quereus_store.views.graph import Graphs, Member
+from quereus_store.views.plans import Strategies
+from quereus_store.views.rows import Delta, net_delta
+from quereus_store.views.writing import write_difference
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+
+class Maintainer:
+    """Implements :class:`~quereus_store.execute.maintenance.Maintenance` for one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.graphs = Graphs(engine)
+        self.strategies = Strategies(engine)
+        self.handlers: Mapping[type[nodes.Statement], Handler] = MappingProxyType(
+            {
+                nodes.CreateMaterializedView: self._create_view,
+                nodes.RefreshMaterializedView: self._refresh,
+            }
+        )
+
+    # -- statements --------------------------------------------------------------
+
+    def _create_view(self, session: Any, statement: Any, parameters: Any) -> Any:
+        return creating.create_materialized_view(self, session, statement)
+
+    def _refresh(self, session: Any, statement: Any, parameters: Any) -> Any:
+        return refreshing.refresh_statement(self, session, statement)
+
+    def create_table(self, session: Session, statement: nodes.CreateTable) -> None:
+        """CREATE TABLE … MAINTAINED AS."""
+        creating.create_maintained_table(self, session, statement)
+
+    def attach(
+        self, session: Session, transaction: Transaction, table: TableSchema, action: nodes.SetMaintained
+    ) -> None:
+        """ALTER TABLE … SET MAINTAINED."""
+        attaching.attach(self, session, transaction, table, action)
+
+    def detach(self, session: Session, transaction: Transaction, table: TableSchema) -> None:
+        """ALTER TABLE … DROP MAINTAINED."""
+        attaching.detach(transaction, table)
+
+    # -- the end of a statement ------------------------------------------------------
+
+    def watches(self, catalog: Catalog, table: TableSchema) -> bool:
+        """Whether some live maintained table reads this one."""
+        sources = self.graphs.graph(catalog).sources
+        return bool(sources) and key_of(table) in sources
+
+    def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
+        """Let every dependent follow what a statement changed."""
+        log = transaction.changes
+        if transaction.catalog is not before:
+            staleness.settle(self, session, transaction, before)
+            transaction.renewed.clear()
+        if len(log) > transaction.maintained:
+            self._follow(session, transaction, log[transaction.maintained :])
+        transaction.maintained = len(log)
+        if not (self.engine.records_changes or transaction.catalog.has_assertions):
+            log.clear()
+            transaction.maintained = 0
+
+    def _follow(self, session: Session, transaction: Transaction, log: Sequence[Change]) -> None:
+        graph = self.graphs.graph(transaction.catalog)
+        if graph.broken:
+            staleness.give_up(transaction, graph.broken)
+            graph = self.graphs.graph(transaction.catalog)
+        deltas = _deltas(log)
+        for member in graph.readers(list(deltas)):
+            relevant = {key: deltas[key] for key in member.body.sources if deltas.get(key)}
+            if relevant:
+                delta = self.maintain(session, transaction, member, relevant)
+                known = deltas.get(key_of(member.table))
+                deltas[key_of(member.table)] = delta if known is None else _joined(known, delta)
+
+    def maintain(
+        self, session: Session, transaction: Transaction, member: Member, deltas: Mapping[TableKey, Delta]
+    ) -> Delta:
+        """Bring one table up to date with changes of its sources; what that changed in it."""
+        strategy = self.strategies.choose(member, deltas)
+        difference = strategy.difference(session, transaction, deltas)
+        if not difference:
+            return Delta()
+        write_difference(session, transaction, member.table, difference)
+        return difference.delta
+
+    def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
+        """Compute one table anew and write what differs."""
+        difference = self.strategies.rebuild(member).difference(session, transaction, {})
+        write_difference(session, transaction, member.table, difference)
+        return difference.delta
+
+
+def _deltas(log: Sequence[Change]) -> dict[TableKey, Delta]:
+    """What the statement did to each table, net."""
+    by_table: dict[TableKey, list[Change]] = {}
+    for change in log:
+        by_table.setdefault(key_of(change.table), []).append(change)
+    return {key: net_delta(changes[0].table, changes) for key, changes in by_table.items()}
+
+
+def _joined(known: Delta, more: Delta) -> Delta:
+    """Direct changes of a table (a refresh) and what followed from its sources."""
+    return Delta(known.removed + more.removed, known.added + more.added)

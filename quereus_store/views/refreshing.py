@@ -1,0 +1,119 @@
+"""REFRESH MATERIALIZED VIEW: compute anew, whatever the table's state, and make it live.
+
+The body is bound to what its sources are now; where that changed its shape, the table is
+reshaped.  Only rows that differ are written.
+
+Chapter: views-and-maintained-tables, section 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.results import Result
+from quereus_store.execute.statements.policy import check_policy
+from quereus_store.execute.transactions import Transaction
+from quereus_store.schema.manager import MAIN, find_in_schema, put_table
+from quereus_store.schema.objects import TableSchema
+from quereus_store.sql import nodes
+from quereus_store.views.body import Body, key_of
+from quereus_store.views.gates import check_gates, duplicate_rows
+from quereus_store.views.programs import Program
+from quereus_store.views.reshaping import carry_over, plan_reshape
+from quereus_store.views.rows import RowSet
+from quereus_store.views.shape import body_columns, physical_key, with_key_collation
+from quereus_store.views.staleness import keeps_key, same_shape
+from quereus_store.views.writing import judge_rows, write_difference
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.views.maintainer import Maintainer
+
+
+def refresh_statement(
+    maintainer: Maintainer, session: Session, statement: nodes.RefreshMaterializedView
+) -> Result:
+    """Run a REFRESH; raises ERROR for what is no maintained table."""
+
+    def change(transaction: Transaction) -> None:
+        try:
+            table = _named(transaction, statement)
+            check_policy(session, f"REFRESH MATERIALIZED VIEW {table.name}", table.module)
+            refresh(maintainer, session, transaction, table)
+        except Error as error:
+            error.located(statement.position)
+            raise
+
+    session.write(change)
+    return Result()
+
+
+def _named(transaction: Transaction, statement: nodes.RefreshMaterializedView) -> TableSchema:
+    name = statement.name.name
+    found = find_in_schema(transaction.catalog, statement.name.schema or MAIN, name)
+    if not isinstance(found, TableSchema):
+        raise sql_error(StatusCode.ERROR, f"no such materialized view: {name}")
+    if found.derivation is None:
+        raise sql_error(StatusCode.ERROR, f"'{name}' is a table, not a materialized view")
+    return found
+
+
+def refresh(
+    maintainer: Maintainer, session: Session, transaction: Transaction, table: TableSchema
+) -> TableSchema:
+    """Bring one table up to date with its sources as they are now; the table afterwards."""
+    assert table.derivation is not None
+    try:
+        body = maintainer.graphs.body(transaction.catalog, table)
+    except Error as error:
+        raise stale_error(table, error) from error
+    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+    derivation = replace(table.derivation, stale=False)
+    if not (same_shape(table, body) and keeps_key(table, body)):
+        table = reshaped(session, transaction, table, body)
+    if table.derivation != derivation:
+        table = replace(table, derivation=derivation)
+    if transaction.catalog.table(table.schema, table.name) is not table:
+        transaction.change_catalog(put_table(transaction.catalog, table))
+    rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
+    written = RowSet(table)
+    if len(set(map(written.key, rows))) < len(rows):
+        raise duplicate_rows(table)
+    difference = written.difference(stored_rows(session, transaction, table), rows)
+    write_difference(session, transaction, table, difference)
+    judge_rows(session, transaction, table, rows)
+    transaction.renewed.add(key_of(table))
+    return table
+
+
+def stored_rows(session: Session, transaction: Transaction, table: TableSchema) -> list[tuple[object, ...]]:
+    """All rows of a table as the transaction sees them."""
+    handle = session.engine.table(table)
+    return [row for batch in handle.scan(transaction.reader(table.module)) for row in batch]
+
+
+def reshaped(session: Session, transaction: Transaction, table: TableSchema, body: Body) -> TableSchema:
+    """The table carried over to the body's shape; raises ERROR where that cannot be done in place."""
+    assert table.derivation is not None
+    names = table.derivation.columns
+    produced = len(body.plan.columns)
+    if names and len(names) != produced:
+        raise sql_error(
+            StatusCode.ERROR,
+            f"materialized view '{table.qualified_name}' was declared with {len(names)} columns but its body"
+            f" now produces {produced} after a source change — drop and recreate",
+        )
+    columns = body_columns(body, names)
+    columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
+    return carry_over(session, transaction, table, plan_reshape(table, columns, key))
+
+
+def stale_error(table: TableSchema, cause: Error) -> Error:
+    """The error for a table whose body cannot be planned any more."""
+    return sql_error(
+        StatusCode.ERROR,
+        f"materialized view '{table.name}' is stale; a source changed in an incompatible way — drop and"
+        f" recreate ({cause.message})",
+    )

@@ -1,0 +1,101 @@
+"""The shape of a maintained table: its columns and its physical key, as the body gives them.
+
+The *physical key* is what the body orders its rows by, followed by the rest of its
+logical key; so reading the table without ORDER BY gives the order of the body.  A body
+over one source that does not sort has the order of the source's key.
+
+Chapter: views-and-maintained-tables, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quereus_store.plan.expressions import Column
+from quereus_store.schema.objects import (
+    CollationRank,
+    ColumnSchema,
+    KeyPart,
+    PrimaryKey,
+)
+from quereus_store.types import ANY, NULL
+from quereus_store.types import CollationRank as Rank
+from quereus_store.views.body import Body, scans
+from quereus_store.views.facts import output_for
+
+
+def body_columns(body: Body, names: Sequence[str] | None) -> tuple[ColumnSchema, ...]:
+    """The columns of a table that holds a body's rows, under its own names or these."""
+    given = names or [column.name for column in body.plan.columns]
+    return tuple([_column(column, name) for column, name in zip(body.plan.columns, given, strict=True)])
+
+
+def _column(column: Column, name: str) -> ColumnSchema:
+    logical_type = ANY if column.type is NULL else column.type
+    collation, rank = "BINARY", CollationRank.DEFAULT
+    if column.collation is not None and (logical_type.is_textual or logical_type is ANY):
+        collation = column.collation.name
+        if column.collation.rank is not Rank.DEFAULT:
+            rank = CollationRank.DECLARED
+    return ColumnSchema(name, logical_type, logical_type.name, column.nullable, collation, rank)
+
+
+def physical_key(body: Body, columns: Sequence[ColumnSchema]) -> PrimaryKey:
+    """The key under which the rows are stored; for a bag, all columns."""
+    parts: dict[int, KeyPart] = {}
+    for position, descending in _seed(body, columns):
+        parts.setdefault(position, KeyPart(position, descending, columns[position].collation))
+    rest = range(len(columns)) if body.key is None else body.key
+    for position in rest:
+        parts.setdefault(position, KeyPart(position, False, columns[position].collation))
+    return PrimaryKey(tuple(parts.values()))
+
+
+def _seed(body: Body, columns: Sequence[ColumnSchema]) -> list[tuple[int, bool]]:
+    """The leading columns of the body's own order, as far as they are output columns."""
+    facts = body.facts
+    outputs = [column.id for column in body.plan.columns]
+    if not facts.order or (body.key == () and len(list(scans(body.plan))) == 1):
+        return []
+    constant = facts.closure(())
+    seed = []
+    for column, descending, collation in facts.order:
+        if column in constant:
+            continue
+        output = output_for(facts, column, outputs)
+        if output is None:
+            break
+        position = outputs.index(output)
+        if columns[position].type.is_textual and columns[position].collation != collation:
+            break
+        seed.append((position, descending))
+    return seed
+
+
+def with_key_collation(
+    columns: tuple[ColumnSchema, ...], key: PrimaryKey, arguments: Mapping[str, Any]
+) -> tuple[tuple[ColumnSchema, ...], PrimaryKey]:
+    """Text key columns that no collation was asked for take the one that USING names."""
+    wanted = arguments.get("collation")
+    if not isinstance(wanted, str):
+        return columns, key
+    name = wanted.upper()
+    implicit = {
+        part.column
+        for part in key.parts
+        if columns[part.column].type.is_textual
+        and columns[part.column].collation_rank is CollationRank.DEFAULT
+    }
+    changed = tuple(
+        [
+            ColumnSchema(column.name, column.type, column.declared_type, column.nullable, name)
+            if position in implicit
+            else column
+            for position, column in enumerate(columns)
+        ]
+    )
+    parts = [
+        KeyPart(part.column, part.descending, changed[part.column].collation) for part in key.parts
+    ]
+    return changed, PrimaryKey(tuple(parts))

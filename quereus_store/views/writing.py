@@ -1,0 +1,201 @@
+"""Writing derived rows: deletes, then updates, then inserts, and what their constraints say.
+
+A maintained table may declare CHECK, UNIQUE and FOREIGN KEY constraints.  They are
+claims about derived rows: a violation fails the statement that changed the source.
+UNIQUE is judged on the final contents of a batch, so rows may change places.
+
+Chapter: views-and-maintained-tables, sections 6 and 8.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.codegen.rowfunctions import compile_row_function
+from quereus_store.execute.dml.changes import record_changes
+from quereus_store.execute.dml.foreign_keys.children import ChildCheck, child_checks
+from quereus_store.execute.dml.generation import Workshop
+from quereus_store.modules.contract import Row, UniqueViolation
+from quereus_store.plan.analysis import has_subquery
+from quereus_store.plan.binder.rows import bind_row_expression
+from quereus_store.schema.objects import CheckConstraint, ForeignKey, Operation, TableSchema
+from quereus_store.sql import nodes
+from quereus_store.sql.renderer import canonical_text
+from quereus_store.types import to_text
+from quereus_store.views.rows import Difference
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+_LONGEST_SHOWN = 60
+_JUDGED = frozenset({Operation.INSERT, Operation.UPDATE})
+
+
+def write_difference(
+    session: Session, transaction: Transaction, table: TableSchema, difference: Difference
+) -> None:
+    """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
+    if not difference:
+        return
+    handle = session.engine.table(table)
+    writer = transaction.writer(table.module)
+    deleted, inserted = difference.deleted, difference.inserted
+    old, new = difference.old, difference.new
+    if old and table.unique_constraints:
+        # One by one, an update could meet a value that a later one gives up.
+        deleted, inserted, old, new = deleted + old, inserted + new, [], []
+    if table.derivation is not None and difference.new:
+        _refuse_null_in_key(table, difference.new)
+    if table.derivation is not None and difference.inserted:
+        _refuse_null_in_key(table, difference.inserted)
+    try:
+        if deleted:
+            handle.delete(writer, deleted)
+        if old:
+            handle.update(writer, old, new)
+        if inserted:
+            handle.insert(writer, inserted)
+    except UniqueViolation as violation:
+        raise collision(table, violation) from violation
+    written = difference.inserted + difference.new
+    if written:
+        judge_rows(session, transaction, table, written)
+    for operation, before, after in (
+        (Operation.DELETE, difference.deleted, []),
+        (Operation.UPDATE, difference.old, difference.new),
+        (Operation.INSERT, [], difference.inserted),
+    ):
+        if before or after:
+            record_changes(transaction, table, operation, before, after)
+
+
+def _refuse_null_in_key(table: TableSchema, rows: list[Row]) -> None:
+    for part in table.primary_key.parts:
+        column = table.columns[part.column]
+        if column.nullable or not any(row[part.column] is None for row in rows):
+            continue
+        raise sql_error(
+            StatusCode.CONSTRAINT,
+            f"maintaining materialized view '{table.qualified_name}' would store NULL in column"
+            f" '{column.name}', which the backing declares NOT NULL because the view's `order by` seeded it"
+            " into the physical primary key; the source column became nullable and now produces a NULL row."
+            f" Recreate the view without `order by {column.name}` (or excluding {column.name} from the"
+            " ordering) to allow nullable values in it.",
+        )
+
+
+def collision(table: TableSchema, violation: UniqueViolation) -> Error:
+    """The error for derived rows that meet under a key."""
+    constraint = violation.constraint
+    if constraint is None:
+        return duplicate_key(table, violation.row)
+    names = ", ".join(table.columns[column].name for column in constraint.columns)
+    return sql_error(
+        StatusCode.CONSTRAINT,
+        f"UNIQUE constraint failed: {constraint.name} ({names}) — row derived into maintained table"
+        f" '{table.qualified_name}' collides on its declared UNIQUE constraint"
+        f" (key: {shown_key(violation.row, constraint.columns)})",
+    )
+
+
+def duplicate_key(table: TableSchema, row: Row) -> Error:
+    """The error for a body that gives two rows of one primary key."""
+    columns = [part.column for part in table.primary_key.parts]
+    return sql_error(
+        StatusCode.CONSTRAINT,
+        f"cannot attach derivation to '{table.qualified_name}': the body produces duplicate rows for"
+        f" primary key ({shown_key(row, columns, quoted=True)}), but a maintained table must be a set —"
+        " project a unique key or merge the colliding source rows first",
+    )
+
+
+def shown_key(row: Row, columns: Any, *, quoted: bool = False) -> str:
+    """Key values as messages show them."""
+    return ", ".join(_shown(row[column], quoted) for column in columns)
+
+
+def _shown(value: Any, quoted: bool) -> str:
+    if value is None:
+        return "NULL"
+    text = to_text(value) or ""
+    return f"'{text}'" if quoted and isinstance(value, str) else text
+
+
+# --- constraints ------------------------------------------------------------------------------------------
+
+
+def judge_rows(session: Session, transaction: Transaction, table: TableSchema, rows: list[Row]) -> None:
+    """CHECKs of derived rows at once; what reads other rows, and foreign keys, when the transaction commits."""
+    for check in table.checks:
+        if check.operations & _JUDGED:
+            _judge_check(session, transaction, table, check, rows)
+    if table.foreign_keys and session.options["foreign_keys"]:
+        transaction.deferred.append(partial(_judge_keys, session, table, rows))
+
+
+def _judge_check(
+    session: Session, transaction: Transaction, table: TableSchema, check: CheckConstraint, rows: list[Row]
+) -> None:
+    engine = session.engine
+    context = engine.bind_context(transaction.catalog)
+    bound, columns = bind_row_expression(context, table, check.expression)
+    if has_subquery(bound):
+        transaction.deferred.append(partial(_judge_later, session, table, check))
+        return
+    values = compile_row_function(bound, columns, engine)(rows)
+    if any(value is not None and not value for value in values):
+        raise check_violation(table, check)
+
+
+def _judge_later(
+    session: Session, table: TableSchema, check: CheckConstraint, transaction: Transaction
+) -> None:
+    """A CHECK that reads other rows judges the table as it is at the commit."""
+    now = transaction.catalog.table(table.schema, table.name)
+    if now is None or check not in now.checks:
+        return
+    fails = nodes.UnaryOperation(nodes.UnaryOperator.NOT, check.expression)
+    select = nodes.Select(
+        (nodes.ResultColumn(nodes.Literal.of(1)),),
+        source=nodes.TableReference(now.name, now.schema),
+        where=fails,
+    )
+    query = nodes.Query(select, limit=nodes.Literal.of(1))
+    if any(batch for batch in session.query_within(transaction, query)):
+        raise check_violation(now, check)
+
+
+def check_violation(table: TableSchema, check: CheckConstraint) -> Error:
+    """The error for a derived row that a CHECK refuses."""
+    text = canonical_text(check.expression)
+    shown = f" ({text})" if len(text) <= _LONGEST_SHOWN else ""
+    return sql_error(
+        StatusCode.CONSTRAINT,
+        f"CHECK constraint failed: {check.name}{shown} — row derived into maintained table"
+        f" '{table.qualified_name}' violates its declared constraint",
+    )
+
+
+def _judge_keys(session: Session, table: TableSchema, rows: list[Row], transaction: Transaction) -> None:
+    now = transaction.catalog.table(table.schema, table.name)
+    if now is None or now.storage_id != table.storage_id:
+        return
+    engine = session.engine
+    workshop = Workshop(engine, engine.bind_context(transaction.catalog, options=session.options))
+    for key, check in zip(now.foreign_keys, child_checks(workshop, now), strict=True):
+        _judge_key(transaction, now, key, check, rows)
+
+
+def _judge_key(
+    transaction: Transaction, table: TableSchema, key: ForeignKey, check: ChildCheck, rows: list[Row]
+) -> None:
+    if check.orphans(transaction, check.still_there(transaction, rows)):
+        parent = f"{key.parent_schema or table.schema}.{key.parent_table}"
+        raise sql_error(
+            StatusCode.CONSTRAINT,
+            f"FOREIGN KEY constraint failed: {key.name} — row derived into maintained table"
+            f" '{table.qualified_name}' references a missing '{parent}'",
+        )
