@@ -6,7 +6,8 @@ one of each; ``source`` is what the source plan gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from quereus_store.errors import Error
 from quereus_store.execute.codegen import kernels
@@ -42,12 +43,18 @@ def cells(
     row: Sequence[BoundExpression | None],
     converts: Sequence[bool],
     table: TableSchema,
+    ready: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
-    """Source of a row built from expressions, converted where asked; None where a generated column stands."""
+    """Source of a row built from expressions, converted where asked; None where a generated column stands.
+
+    ``ready`` names the variables that hold cells which are finished already.
+    """
     items: list[str] = []
-    for value, convert, column in zip(row, converts, table.columns, strict=True):
+    for position, (value, convert, column) in enumerate(zip(row, converts, table.columns, strict=True)):
         if value is None:
             items.append("None")
+        elif position in ready:
+            items.append(ready[position])
         elif convert:
             items.append(compiler.cell(expressions.value(value), column, value.type))
         else:

@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quereus_store.execute.codegen.pipeline import column_ids
@@ -26,8 +26,10 @@ from quereus_store.execute.dml.generation import MutationCompiler, columns_of
 from quereus_store.execute.dml.keyed import KeyedWriter, expects_conflicts
 from quereus_store.execute.dml.outcome import Trouble
 from quereus_store.execute.dml.rules import StatementRules
+from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.mutations import InsertPlan
 from quereus_store.plan.nodes import ParameterRows, PlanNode, Values
+from quereus_store.types import convert_column
 
 
 def write_insert(
@@ -82,9 +84,34 @@ def _build(compiler: MutationCompiler, plan: InsertPlan) -> None:
     given = [value for value in plan.row if value is not None]
     optimized = iter(compiler.workshop.optimize_all(given, plan.source.columns))
     row = [None if value is None else next(optimized) for value in plan.row]
-    loop = compiler.loop("source", "r", columns_of("r", plan.source.columns), {"r": ids})
-    element = emission.cells(compiler, loop.expressions, row, plan.converts, plan.table)
+    bindings = columns_of("r", plan.source.columns)
+    ready = _convert_columns(compiler, plan, row, bindings)
+    rows, target = "source", "r"
+    if ready:
+        rows, target = f"zip(source, {', '.join(ready.values())})", f"r, {', '.join(ready.values())}"
+    loop = compiler.loop(rows, target, bindings, {"r": ids})
+    element = emission.cells(compiler, loop.expressions, row, plan.converts, plan.table, ready)
     module.line(f"new = {loop.comprehension(element)}")
+
+
+def _convert_columns(
+    compiler: MutationCompiler,
+    plan: InsertPlan,
+    row: Sequence[BoundExpression | None],
+    bindings: dict[int, str],
+) -> dict[int, str]:
+    """Convert whole columns of types that cannot be told by a value's class; the variables that hold them."""
+    module = compiler.module
+    ready: dict[int, str] = {}
+    for position, (value, column) in enumerate(zip(row, plan.table.columns, strict=True)):
+        if value is None or not plan.converts[position] or len(column.type.clean) != 1:
+            continue
+        loop = compiler.loop("source", "r", bindings)
+        values = loop.comprehension(loop.expressions.value(value))
+        name = ready[position] = module.name("column")
+        kinds = f"{module.bind('type', column.type)}, {column.name!r}, {module.bind('type', value.type)}"
+        module.line(f"{name} = {module.helper(convert_column)}({values}, {kinds})")
+    return ready
 
 
 def _insert_with_parents(compiler: MutationCompiler, table: str, writer: str, rules: StatementRules) -> None:
