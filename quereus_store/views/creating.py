@@ -33,10 +33,12 @@ from quereus_store.schema.objects import (
     NO_TAGS,
     ColumnSchema,
     Derivation,
+    Operation,
     PrimaryKey,
     TableSchema,
 )
 from quereus_store.sql import nodes
+from quereus_store.sql.traversal import walk
 from quereus_store.views.body import Body, bind_body, key_of
 from quereus_store.views.gates import check_gates, duplicate_rows
 from quereus_store.views.programs import Program
@@ -192,9 +194,9 @@ def check_set(table: TableSchema, rows: list[Row]) -> None:
 
 def check_row_references(table: TableSchema) -> None:
     """A CHECK of a derived row knows no OLD and no NEW."""
-    from quereus_store.sql.traversal import walk
-
     for number, check in enumerate(table.checks):
+        if check.operations == {Operation.DELETE}:
+            continue
         for node in walk(check.expression):
             if isinstance(node, nodes.ColumnReference) and (node.table or "").lower() in ("old", "new"):
                 name = f"_check_{number}" if check.positional else check.name

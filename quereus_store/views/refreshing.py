@@ -15,6 +15,7 @@ from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
+from quereus_store.plan.binder.relations import stale
 from quereus_store.schema.manager import MAIN, find_in_schema, put_table
 from quereus_store.schema.objects import TableSchema
 from quereus_store.sql import nodes
@@ -68,11 +69,11 @@ def refresh(
     try:
         body = maintainer.graphs.body(transaction.catalog, table)
     except Error as error:
-        raise stale_error(table, error) from error
-    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+        raise stale(table, error) from error
     derivation = replace(table.derivation, stale=False)
     if not (same_shape(table, body) and keeps_key(table, body)):
         table = reshaped(session, transaction, table, body)
+    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
     if table.derivation != derivation:
         table = replace(table, derivation=derivation)
     if transaction.catalog.table(table.schema, table.name) is not table:
@@ -108,12 +109,3 @@ def reshaped(session: Session, transaction: Transaction, table: TableSchema, bod
     columns = body_columns(body, names)
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
     return carry_over(session, transaction, table, plan_reshape(table, columns, key))
-
-
-def stale_error(table: TableSchema, cause: Error) -> Error:
-    """The error for a table whose body cannot be planned any more."""
-    return sql_error(
-        StatusCode.ERROR,
-        f"materialized view '{table.name}' is stale; a source changed in an incompatible way — drop and"
-        f" recreate ({cause.message})",
-    )

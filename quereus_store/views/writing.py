@@ -20,10 +20,11 @@ from quereus_store.execute.dml.generation import Workshop
 from quereus_store.modules.contract import Row, UniqueViolation
 from quereus_store.plan.analysis import has_subquery
 from quereus_store.plan.binder.rows import bind_row_expression
+from quereus_store.plan.expressions import IsTest, Truth
 from quereus_store.schema.objects import CheckConstraint, ForeignKey, Operation, TableSchema
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import canonical_text
-from quereus_store.types import to_text
+from quereus_store.types import BOOLEAN, to_text
 from quereus_store.views.rows import Difference
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ def _judge_check(
     if has_subquery(bound):
         transaction.deferred.append(partial(_judge_later, session, table, check))
         return
-    values = compile_row_function(bound, columns, engine)(rows)
-    if any(value is not None and not value for value in values):
+    fails = IsTest(BOOLEAN, False, None, bound, Truth.FALSE)
+    if any(compile_row_function(fails, columns, engine)(rows)):
         raise check_violation(table, check)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quereus_store.errors import SourcePosition, StatusCode, sql_error
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
-from quereus_store.plan.binder.context import CommonTableEntry, Environment
+from quereus_store.plan.binder.context import CommonTableEntry, Environment, References
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.nodes import CommonTableScan, PlanNode, TableScan
 from quereus_store.schema.manager import resolve_relation
 from quereus_store.schema.objects import CollationRank as DeclaredRank
-from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema
+from quereus_store.schema.objects import ColumnSchema, Derivation, TableSchema, ViewSchema
 from quereus_store.types import CollationContribution, CollationRank
 
 COMMITTED = "committed"
@@ -52,10 +52,29 @@ def row_columns(environment: Environment, table: TableSchema) -> tuple[Column, .
 def scan_table(
     environment: Environment, table: TableSchema, alias: str | None = None, committed: bool = False
 ) -> TableScan:
-    """A scan of all columns of a table."""
+    """A scan of all columns of a table; raises ERROR for a stale one whose body cannot be planned any more."""
+    if table.derivation is not None and table.derivation.stale:
+        _check_plannable(environment, table, table.derivation)
     environment.context.references.tables[table.schema, table.name] = table
     columns = row_columns(environment, table)
     return TableScan(columns, table, tuple(range(len(columns))), alias, committed)
+
+
+def _check_plannable(environment: Environment, table: TableSchema, derivation: Derivation) -> None:
+    context = replace(environment.context, references=References())
+    try:
+        queries.bind_query_in(Environment.of(context).inside_stored_body(table.schema), derivation.query)
+    except Error as cause:
+        raise stale(table, cause) from cause
+
+
+def stale(table: TableSchema, cause: Error) -> Error:
+    """The error for a maintained table whose body cannot be planned any more."""
+    return sql_error(
+        StatusCode.ERROR,
+        f"materialized view '{table.name}' is stale; a source changed in an incompatible way — drop and"
+        f" recreate ({cause.message})",
+    )
 
 
 def scan_common_table(environment: Environment, entry: CommonTableEntry) -> PlanNode:
