@@ -58,6 +58,7 @@ class Engine:
         self.publishing = threading.Lock()
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
+        self.declarations: dict[str, nodes.DeclareSchema] = {}
         self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)
         self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
@@ -132,6 +133,9 @@ class Engine:
         loaded = self._persistent[1].load_catalog(transaction)
         self.problems = loaded.problems
         catalog = self._with_volatile(loaded.catalog)
+        if self.maintenance is not None:
+            catalog, problems = self.maintenance.restore(self.versioned(catalog), transaction)
+            self.problems += problems
         self._remember(version, catalog)
         return self._loaded[version]
 
@@ -141,7 +145,16 @@ class Engine:
         for name, schema in self._catalog.schemas.items():
             merged = schemas.get(name, Schema(schema.name))
             for key, table in schema.tables.items():
-                if key not in merged.tables and not self.modules[fold(table.module)].persistent:
+                if self.modules[fold(table.module)].persistent:
+                    continue
+                # A maintained table may be defined for good and have its rows in this process.
+                loaded = merged.tables.get(key)
+                if loaded is None or (
+                    loaded.module == table.module
+                    and loaded.derivation is not None
+                    and loaded.derivation == table.derivation
+                    and loaded.columns == table.columns
+                ):
                     merged = merged.with_table(table)
             schemas[name] = merged
         return Catalog(schemas)

@@ -14,6 +14,12 @@ from quereus_store.execute.statements import control
 from quereus_store.execute.statements.alter import alter_object_tags, alter_table
 from quereus_store.execute.statements.analyze import analyze
 from quereus_store.execute.statements.assertions import create_assertion
+from quereus_store.execute.statements.declarations import (
+    apply_schema,
+    declare_schema,
+    diff_schema,
+    explain_schema,
+)
 from quereus_store.execute.statements.explain import explain
 from quereus_store.execute.statements.indexes import create_index
 from quereus_store.execute.statements.pragma import pragma
@@ -39,6 +45,10 @@ HANDLERS: Mapping[type[nodes.Statement], Handler] = MappingProxyType(
         nodes.AlterTable: alter_table,
         nodes.AlterObjectTags: alter_object_tags,
         nodes.Analyze: analyze,
+        nodes.DeclareSchema: declare_schema,
+        nodes.DiffSchema: diff_schema,
+        nodes.ApplySchema: apply_schema,
+        nodes.ExplainSchema: explain_schema,
         nodes.DropObject: drop_object,
     }
 )

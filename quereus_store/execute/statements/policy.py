@@ -1,4 +1,4 @@
-"""Whether a schema change may run inside an explicit transaction (dml-transactions-constraints, section 14)."""
+"""Whether a schema change may run in an explicit transaction (dml-transactions-constraints, section 14)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _ESCAPES = {
 
 def check_policy(session: Session, label: str, module_name: str) -> None:
     """Refuse a change that would escape the open transaction, if the session's policy is strict (ERROR)."""
-    if session.transaction is None or session.options["ddl_transaction_policy"] != "strict":
+    transaction = session.transaction
+    if transaction is None or not transaction.explicit:
+        return
+    if session.options["ddl_transaction_policy"] != "strict":
         return
     module = session.engine.module(module_name)
     tier = module.ddl_transactionality
