@@ -39,6 +39,7 @@ from quereus_store.types import (
     TIME,
     TIMESTAMP,
     Collation,
+    CollationRank,
     caster,
     truth,
 )
@@ -383,8 +384,14 @@ class ExpressionCompiler:
         return _all([*_not_null(guards), self.module.render(template, a, b)])
 
     def _template(self, expression: bound.Comparison, operator: str) -> Template:
-        plan = comparison_plan(expression.left.type, expression.right.type)
-        return comparison_template(plan, operator, self.scope.collation(expression.using))
+        left, right = expression.left, expression.right
+        plan = comparison_plan(left.type, right.type)
+        return comparison_template(
+            plan,
+            operator,
+            self.scope.collation(expression.using),
+            explicit_collation=_is_explicit(left) or _is_explicit(right),
+        )
 
     def _identity(self, expression: bound.Comparison, wanted: bool) -> str:
         same = (expression.operator == "is") is wanted
@@ -500,6 +507,11 @@ def _concat_operands(expression: BoundExpression) -> list[BoundExpression]:
     if isinstance(expression, bound.Concat):
         return [*_concat_operands(expression.left), *_concat_operands(expression.right)]
     return [expression]
+
+
+def _is_explicit(expression: BoundExpression) -> bool:
+    """Whether COLLATE stands in the expression itself."""
+    return expression.collation is not None and expression.collation.rank is CollationRank.EXPLICIT
 
 
 def _is_simple(expression: BoundExpression) -> bool:

@@ -56,6 +56,8 @@ def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:
     expression = map_children(expression, lambda child: fold(child, context))
     if isinstance(expression, Conjunction | Disjunction):
         return _fold_connective(expression)
+    if isinstance(expression, Comparison) and _compares_null(expression):
+        return Literal(BOOLEAN, True, None, None)
     foldable = isinstance(expression, _FOLDABLE) or (
         isinstance(expression, Call)
         and expression.function.deterministic
@@ -72,6 +74,13 @@ def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:
     if type(value) in (list, dict):
         return expression
     return _literal(expression, value)
+
+
+def _compares_null(expression: Comparison) -> bool:
+    """Whether a comparison has NULL on a side, so that it is NULL whatever the other side is."""
+    return expression.operator not in ("is", "is not") and any(
+        isinstance(side, Literal) and side.value is None for side in (expression.left, expression.right)
+    )
 
 
 def _literal(expression: BoundExpression, value: Any) -> Literal:
