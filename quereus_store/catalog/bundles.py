@@ -74,6 +74,7 @@ def describe(found: SchemaObject, stored: bool = True) -> Entry:
         found.storage_id if stored else 0,
         {fold(index.name): index.storage_id for index in found.indexes} if stored else {},
         {fold(index.name): parts for index in found.indexes if (parts := _computed_parts(index))},
+        found.derivation is not None and found.derivation.stale,
     )
 
 
@@ -124,6 +125,8 @@ def _table(
             table = _with_index_tags(table, statement)
         else:
             raise sql_error(StatusCode.CORRUPT, f"the bundle of table {table.qualified_name} is damaged")
+    if entry.stale and table.derivation is not None:
+        table = replace(table, derivation=replace(table.derivation, stale=True))
     return _with_store_ids(table, entry.rows, entry.indexes) if entry.rows else table
 
 

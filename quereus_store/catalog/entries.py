@@ -4,7 +4,7 @@ An entry is a checksum (CRC-32, four bytes) and a msgpack map.  Its ``ddl`` is t
 canonical text, for a table the whole bundle (the table, its indexes, tags of implicit
 indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of the rows,
 and of each index by name in lower case, hidden ones included.  ``computed`` describes, per index,
-the parts that are expressions.
+the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more.
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
 others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
@@ -37,6 +37,7 @@ class Entry:
     rows: int = 0
     indexes: Mapping[str, int] = field(default_factory=dict)
     computed: Mapping[str, Sequence[ComputedPart]] = field(default_factory=dict)
+    stale: bool = False
 
 
 def pack_entry(entry: Entry) -> bytes:
@@ -48,6 +49,7 @@ def pack_entry(entry: Entry) -> bytes:
                 "rows": entry.rows,
                 "indexes": dict(sorted(entry.indexes.items())),
                 "computed": dict(sorted(entry.computed.items())),
+                **({"stale": True} if entry.stale else {}),
             }
         )
     except UnicodeEncodeError as error:

@@ -11,7 +11,7 @@ id       store          rest of the key                          value
 =======  =============  =======================================  ============================================
 0        meta           ``format``                               magic, format version, codec version
 0        meta           ``head``                                 commit number, schema version (8 bytes each)
-0        meta           ``next``                                 next store id (8 bytes)
+0        meta           ``next``                                 next store ids (8 bytes each, see below)
 0        meta           ``marker`` NUL name                      a marker of the engine (clean shutdown, ...)
 1        catalog        kind, schema, NUL, name                  checksum, DDL text and store ids
 2        statistics     prefix of a table's rows                 a record of ANALYZE
@@ -27,6 +27,11 @@ Prefix of an id: below ``F0`` the id itself as one byte; else one byte ``F0`` + 
 and the id in n big-endian bytes.  More bytes mean a larger first byte, so prefixes
 order as ids do, none starts another one, and each has a successor (the end of the
 store's range).
+
+Ids from 16 on are given to indexes of tables without rows, ids from 128 on to everything else (to all,
+once the lower ones are used up).  So the rows of a new table are behind all else, and a B-tree fills its
+pages best at its very end: a table that is loaded in key order takes half the room it would
+take in front of its own indexes, and an index that is built over rows likewise.
 
 In the catalog, kinds are ``a`` assertion, ``t`` table, ``v`` view; schema and name are
 UTF-8 in lower case with NUL escaped (``00`` → ``01 01``, ``01`` → ``01 02``), so that no two
@@ -45,7 +50,7 @@ from quereus_store.codec.text import unencodable_text
 from quereus_store.schema.objects import fold
 
 META, CATALOG, STATISTICS, STATES = range(4)
-FIRST_FREE_ID = 16
+FIRST_FREE_ID, FIRST_TRAILING_ID = 16, 128
 
 _ONE_BYTE_IDS = 0xF0
 
@@ -96,7 +101,8 @@ HEAD = Struct(">QQ")
 STATE = Struct(">QQ")
 """A table's change counter and its number of rows."""
 
-COUNTER = Struct(">Q")
+NEXT_IDS = Struct(">QQ")
+"""The next id for an index without entries, and for anything else."""
 
 _STATES_PREFIX = store_prefix(STATES)
 _STATISTICS_PREFIX = store_prefix(STATISTICS)

@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from quereus_store.backends.contract import ReadTransaction, WriteTransaction
 from quereus_store.catalog.layout import (
-    COUNTER,
     FIRST_FREE_ID,
+    FIRST_TRAILING_ID,
     FORMAT_KEY,
     HEAD,
     HEAD_KEY,
     NEXT_ID_KEY,
+    NEXT_IDS,
     marker_key,
 )
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -53,7 +54,7 @@ def stamp(transaction: WriteTransaction) -> None:
     """Make an empty key space a database of the current format."""
     transaction.put(FORMAT_KEY, _MAGIC + _VERSIONS.pack(FORMAT_VERSION, CODEC_VERSION))
     transaction.put(HEAD_KEY, HEAD.pack(0, 0))
-    transaction.put(NEXT_ID_KEY, COUNTER.pack(FIRST_FREE_ID))
+    transaction.put(NEXT_ID_KEY, NEXT_IDS.pack(FIRST_FREE_ID, FIRST_TRAILING_ID))
 
 
 def check_stamp(transaction: ReadTransaction, where: str) -> None:
@@ -71,7 +72,7 @@ def check_stamp(transaction: ReadTransaction, where: str) -> None:
         raise corrupt_meta("format", where) from None
     _check_version("format", format_version, FORMAT_VERSION, where)
     _check_version("key encoding", codec_version, CODEC_VERSION, where)
-    for name, key, layout in (("head", HEAD_KEY, HEAD), ("next store id", NEXT_ID_KEY, COUNTER)):
+    for name, key, layout in (("head", HEAD_KEY, HEAD), ("next store ids", NEXT_ID_KEY, NEXT_IDS)):
         if len(transaction.get(key) or b"") != layout.size:
             raise corrupt_meta(name, where)
 
@@ -97,14 +98,20 @@ def read_head(transaction: ReadTransaction) -> Head:
     return Head._make(HEAD.unpack(transaction.get(HEAD_KEY) or bytes(HEAD.size)))
 
 
-def allocate_store(transaction: WriteTransaction) -> int:
-    """A store id that was never used; taken back if the transaction aborts."""
+def allocate_store(transaction: WriteTransaction, *, leading: bool = False) -> int:
+    """A store id that was never used; taken back if the transaction aborts.
+
+    ``leading`` is for an index that has no entries yet: it gets a place before all rows if there is one.
+    """
     value = transaction.get(NEXT_ID_KEY)
-    if value is None or len(value) != COUNTER.size:
-        raise sql_error(StatusCode.CORRUPT, "the database is corrupt: its next store id record is damaged")
-    (store,) = COUNTER.unpack(value)
-    transaction.put(NEXT_ID_KEY, COUNTER.pack(store + 1))
-    return int(store)
+    if value is None or len(value) != NEXT_IDS.size:
+        raise sql_error(StatusCode.CORRUPT, "the database is corrupt: its next store ids record is damaged")
+    next_leading, next_trailing = NEXT_IDS.unpack(value)
+    if leading and next_leading < FIRST_TRAILING_ID:
+        transaction.put(NEXT_ID_KEY, NEXT_IDS.pack(next_leading + 1, next_trailing))
+        return int(next_leading)
+    transaction.put(NEXT_ID_KEY, NEXT_IDS.pack(next_leading, next_trailing + 1))
+    return int(next_trailing)
 
 
 def read_marker(transaction: ReadTransaction, name: str) -> bytes | None:

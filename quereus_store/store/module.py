@@ -140,7 +140,7 @@ class StoreModule:
     def create_table(self, transaction: StoreWriter, schema: TableSchema) -> TableSchema:
         """Make an empty table and its indexes."""
         indexes = tuple(replace(index, storage_id=0) for index in schema.indexes)
-        schema = _with_ids(transaction.kv, replace(schema, storage_id=0, indexes=indexes))
+        schema = _with_ids(transaction.kv, replace(schema, storage_id=0, indexes=indexes), empty=True)
         self.table(schema)  # refuses keys that cannot be encoded before anything is written
         transaction.add_rows(schema.storage_id, 0)
         return schema
@@ -156,7 +156,8 @@ class StoreModule:
 
     def create_index(self, transaction: StoreWriter, schema: TableSchema, index: IndexSchema) -> IndexSchema:
         """Build an index from the table's rows; raises UniqueViolation, and then nothing is left of it."""
-        index = replace(index, storage_id=allocate_store(transaction.kv))
+        empty = transaction.row_count(schema.storage_id) == 0
+        index = replace(index, storage_id=allocate_store(transaction.kv, leading=empty))
         store = IndexStore(schema, index, self._engine(), None)
         transaction.change_indexes(schema.storage_id)
         try:
@@ -191,7 +192,7 @@ class StoreModule:
         transform: Callable[[Batch], Batch] | None,
     ) -> TableSchema:
         kv = transaction.kv
-        new = _with_ids(kv, replace(new, storage_id=old.schema.storage_id))
+        new = _with_ids(kv, replace(new, storage_id=old.schema.storage_id), empty=False)
         table = self.table(new)
         transaction.add_rows(table.rows.store, 0)
         before = {index.store: index for index in old.indexes}
@@ -271,14 +272,13 @@ class StoreModule:
         transaction.touch()
 
 
-def _with_ids(kv: WriteTransaction, schema: TableSchema) -> TableSchema:
+def _with_ids(kv: WriteTransaction, schema: TableSchema, *, empty: bool) -> TableSchema:
     """The schema with a store id for its rows and each of its indexes; ids that are there stay."""
-    rows = schema.storage_id or allocate_store(kv)
     indexes = tuple(
-        index if index.storage_id else replace(index, storage_id=allocate_store(kv))
+        index if index.storage_id else replace(index, storage_id=allocate_store(kv, leading=empty))
         for index in schema.indexes
     )
-    return replace(schema, storage_id=rows, indexes=indexes)
+    return replace(schema, storage_id=schema.storage_id or allocate_store(kv), indexes=indexes)
 
 
 def _move_records(transaction: StoreWriter, old: int, new: int) -> None:

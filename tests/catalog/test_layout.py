@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quereus_store.backends.memory import MemoryBackend
 from quereus_store.catalog.layout import (
     EntryKind,
     entry_key,
@@ -15,6 +16,7 @@ from quereus_store.catalog.layout import (
     store_range,
     successor,
 )
+from quereus_store.catalog.meta import allocate_store, stamp
 from quereus_store.errors import Error
 
 IDS = st.integers(0, 2**60)
@@ -60,3 +62,12 @@ def test_names_that_have_no_utf8() -> None:
 def test_keys_that_name_no_object(key: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_entry_key(key)
+
+
+def test_indexes_without_entries_come_before_rows() -> None:
+    with MemoryBackend().write(0.0) as transaction:
+        stamp(transaction)
+        assert [allocate_store(transaction) for _ in range(2)] == [128, 129]
+        leading = [allocate_store(transaction, leading=True) for _ in range(114)]
+        assert leading == [*range(16, 128), 130, 131]
+        assert allocate_store(transaction) == 132
