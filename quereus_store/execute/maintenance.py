@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from quereus_store.modules.contract import CatalogProblem
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
 
@@ -43,6 +44,13 @@ class Maintenance(Protocol):
 
     def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
         """Bring every dependent up to date with what a statement changed; ``before`` is its first catalog."""
+        ...
+
+    def restore(self, catalog: Catalog, snapshot: Any) -> tuple[Catalog, tuple[CatalogProblem, ...]]:
+        """Fill maintained tables of a loaded catalog whose rows no module kept; and what failed.
+
+        ``snapshot`` is the persistent module's, which the catalog was loaded from.
+        """
         ...
 
     def create_table(self, session: Session, statement: nodes.CreateTable) -> None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.execute.dml.changes import Change
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.maintenance import Handler
+from quereus_store.modules.contract import CatalogProblem
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
-from quereus_store.views import attaching, creating, refreshing, staleness
+from quereus_store.views import attaching, creating, refreshing, restoring, staleness
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.graph import Graphs, Member
 from quereus_store.views.plans import Strategies
@@ -66,6 +67,10 @@ class Maintainer:
     def detach(self, session: Session, transaction: Transaction, table: TableSchema) -> None:
         """ALTER TABLE … DROP MAINTAINED."""
         attaching.detach(transaction, table)
+
+    def restore(self, catalog: Catalog, snapshot: Any) -> tuple[Catalog, tuple[CatalogProblem, ...]]:
+        """Fill the maintained tables of a loaded catalog whose rows live in memory."""
+        return restoring.restore(self, catalog, snapshot)
 
     # -- the end of a statement ------------------------------------------------------
 
