@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from quereus_store.errors import SourcePosition
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
@@ -348,8 +349,11 @@ class PipelineScope:
         return self.compiler.subquery(plan, kind, self, conditional, extra)
 
 
-def _scalar_result(compiler: QueryCompiler, plan: nodes.PlanNode, _: Any) -> Callable[[str], str]:
-    return lambda rows: f"{compiler.module.helper(kernels.scalar_result)}({rows})"
+def _scalar_result(
+    compiler: QueryCompiler, plan: nodes.PlanNode, position: SourcePosition | None
+) -> Callable[[str], str]:
+    place = "" if position is None else f", {compiler.module.bind('place', position)}"
+    return lambda rows: f"{compiler.module.helper(kernels.scalar_result)}({rows}{place})"
 
 
 def _exists_result(compiler: QueryCompiler, plan: nodes.PlanNode, _: Any) -> Callable[[str], str]:

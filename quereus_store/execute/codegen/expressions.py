@@ -298,7 +298,7 @@ class ExpressionCompiler:
         return Strict(f"({template.format(*operands[0])})", operands[1]).value()
 
     def _scalar_subquery(self, expression: bound.ScalarSubquery) -> str:
-        return self.scope.subquery(expression.plan, "scalar", bool(self._conditional))
+        return self.scope.subquery(expression.plan, "scalar", bool(self._conditional), expression.position)
 
     def _exists_value(self, expression: bound.Exists) -> str:
         return self.scope.subquery(expression.plan, "exists", bool(self._conditional))

@@ -13,7 +13,7 @@ from math import ceil, isfinite
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.modules.contract import AccessPath, Row, Table
 from quereus_store.types.comparison import ComparisonMode
 
@@ -49,13 +49,13 @@ def has_rows(batches: Batches) -> bool:
     return any(batches)
 
 
-def scalar_result(batches: Batches) -> Any:
-    """The value of a scalar subquery; raises ERROR when it has several rows."""
+def scalar_result(batches: Batches, position: SourcePosition | None = None) -> Any:
+    """The value of a scalar subquery; raises ERROR, at its place in the text, when it has several rows."""
     found: list[Row] = []
     for batch in batches:
         found += batch[:2]
         if len(found) > 1:
-            raise sql_error(StatusCode.ERROR, "Scalar subquery returned more than one row")
+            raise sql_error(StatusCode.ERROR, "Scalar subquery returned more than one row", position)
     return found[0][0] if found else None
 
 
