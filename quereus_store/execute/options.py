@@ -23,6 +23,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "validate_plan": False,
         "trace_plan_stack": False,
         "runtime_fuse_scalars": True,
+        "disabled_rules": (),
     }
 )
 

@@ -60,7 +60,10 @@ class OptimizerServices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What every rule is given; ``disabled`` names rules to leave out."""
+    """What every rule is given.
+
+    ``disabled`` names rules to leave out, and so does the option ``disabled_rules``.
+    """
 
     services: OptimizerServices
     number: Callable[[], int]
@@ -82,10 +85,16 @@ def optimize(
     """The physical plan of a logical one."""
     chosen = _default_rules() if rules is None else rules
     plan = _optimize_subqueries(plan, context, chosen)
+    disabled = context.disabled.union(context.options.get("disabled_rules", ()))
     for rule in chosen:
-        if rule.__name__ not in context.disabled:
+        if rule.__name__ not in disabled:
             plan = rule(plan, context)
     return plan
+
+
+def rule_names() -> frozenset[str]:
+    """The names of all rules, as ``disabled_rules`` takes them."""
+    return frozenset(rule.__name__ for rule in _default_rules())
 
 
 def _optimize_subqueries(plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule]) -> nodes.PlanNode:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.plan.expressions import Column
+from quereus_store.plan.optimizer import rule_names
 from quereus_store.sql import nodes
 from quereus_store.types import ANY, TEXT, to_text
 
@@ -82,6 +83,17 @@ def _path(session: Session, name: str, value: Any) -> tuple[str, ...]:
     return tuple(part.strip() for part in _text(session, name, value).split(",") if part.strip())
 
 
+def _rules(session: Session, name: str, value: Any) -> tuple[str, ...]:
+    rules = _path(session, name, value)
+    if rules == ("all",):
+        return tuple(sorted(rule_names()))
+    if not rule_names().issuperset(rules):
+        raise ValueError(
+            f"Invalid {name} value: {to_text(value)}. Rules are {', '.join(sorted(rule_names()))}"
+        )
+    return rules
+
+
 def _collation(session: Session, name: str, value: Any) -> str:
     found = session.engine.collations.find(_text(session, name, value))
     if found is None:
@@ -113,6 +125,7 @@ _OPTIONS = (
     Option("validate_plan", _boolean),
     Option("trace_plan_stack", _boolean),
     Option("runtime_fuse_scalars", _boolean),
+    Option("disabled_rules", _rules, ", ".join),
 )
 
 _ALIASES = {
