@@ -49,14 +49,15 @@ class Dependent:
     """A reference to a relation or column.
 
     ``label`` is what messages call the expression (``CHECK constraint 'c'``, ``the DEFAULT of column
-    'd'``); ``through`` are the views on the way, from the dependent on.  ``breaks_view`` is set where
-    dropping a column would leave a view on the way with more names than columns.
+    'd'``); ``through`` are the views, plain and maintained, on the way from the dependent on.
+    ``breaks_view`` is set where dropping a column would leave a view on the way with more names than
+    columns.
     """
 
     kind: DependentKind
     owner: TableSchema | ViewSchema | AssertionSchema
     label: str
-    through: tuple[ViewSchema, ...] = ()
+    through: tuple[ViewSchema | TableSchema, ...] = ()
     breaks_view: bool = False
 
 
@@ -201,30 +202,40 @@ def _touched(world: ChangedWorld, place: _Place) -> set[RelationKey]:
     return follower.touched
 
 
-def _routes(world: ChangedWorld, target: RelationKey) -> dict[RelationKey, tuple[ViewSchema, ...]]:
+_Route = tuple[ViewSchema | TableSchema, ...]
+
+
+def _routes(world: ChangedWorld, target: RelationKey) -> dict[RelationKey, _Route]:
     """From each relation from which views lead to the target, the views of a shortest way."""
-    readers: dict[RelationKey, list[ViewSchema]] = {}
-    for view in views_of(world.catalog):
+    readers: dict[RelationKey, list[ViewSchema | TableSchema]] = {}
+    for reader, query in _bodies(world.catalog):
         follower = Follower(world)
-        follower.query(view.query, world.body_scope(view.schema))
+        follower.query(query, world.body_scope(reader.schema))
         for key in follower.touched:
-            readers.setdefault(key, []).append(view)
-    routes: dict[RelationKey, tuple[ViewSchema, ...]] = {target: ()}
+            readers.setdefault(key, []).append(reader)
+    routes: dict[RelationKey, _Route] = {target: ()}
     frontier = [target]
     while frontier:
         following = []
         for key in frontier:
-            for view in readers.get(key, ()):
-                if key_of(view) not in routes:
-                    routes[key_of(view)] = (view, *routes[key])
-                    following.append(key_of(view))
+            for reader in readers.get(key, ()):
+                if key_of(reader) not in routes:
+                    routes[key_of(reader)] = (reader, *routes[key])
+                    following.append(key_of(reader))
         frontier = following
     return routes
 
 
-def _way(
-    touched: set[RelationKey], routes: dict[RelationKey, tuple[ViewSchema, ...]]
-) -> tuple[ViewSchema, ...] | None:
+def _bodies(catalog: Catalog) -> Iterator[tuple[ViewSchema | TableSchema, nodes.Query]]:
+    """The views and maintained tables, with what they are computed from."""
+    for view in views_of(catalog):
+        yield view, view.query
+    for table in tables_of(catalog):
+        if table.derivation is not None:
+            yield table, table.derivation.query
+
+
+def _way(touched: set[RelationKey], routes: dict[RelationKey, _Route]) -> _Route | None:
     """The views on the shortest way from some of the touched relations; None when none leads there."""
     ways = [routes[key] for key in sorted(touched) if key in routes]
     return min(ways, key=len, default=None)

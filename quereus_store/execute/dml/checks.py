@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def current_table(catalog: Catalog, table: TableSchema) -> TableSchema | None:
-    """What has become of a table within the transaction (renamed, altered); None if it is gone."""
+    """What has become of a table within the transaction (renamed, altered); None if it is gone.
+
+    It is known by the place of its rows, and by its name where a new key has moved them.
+    """
     found = catalog.table(table.schema, table.name)
     if found is not None and found.storage_id == table.storage_id:
         return found
@@ -36,7 +39,7 @@ def current_table(catalog: Catalog, table: TableSchema) -> TableSchema | None:
         for other in schema.tables.values():
             if other.storage_id == table.storage_id and other.module == table.module:
                 return other
-    return None
+    return found
 
 
 def same_layout(one: TableSchema, other: TableSchema) -> bool:

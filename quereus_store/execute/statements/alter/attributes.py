@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import StatusCode
+from quereus_store.execute.dml.checks import current_table
 from quereus_store.execute.statements.alter.alteration import Alteration, Transform
 from quereus_store.execute.statements.alter.programs import RowProgram
 from quereus_store.execute.statements.definitions import check_expressions
+from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.rows import bind_generated, new_row
 from quereus_store.schema.clauses import type_text
 from quereus_store.schema.expressions import (
@@ -41,7 +43,7 @@ def set_not_null(alteration: Alteration, action: nodes.SetNotNull) -> None:
         _rewrite_values(alteration, new, position, lambda values: _filled(values, value))
         return
     for batch in alteration.batches(alteration.table):
-        if any(row[position] is None for row in batch):
+        if None in [row[position] for row in batch]:
             raise alteration.error(StatusCode.CONSTRAINT, f"column {column.name} contains NULL values")
     alteration.publish(alteration.rewrite(new))
 
@@ -173,7 +175,21 @@ def _rewrite_values(alteration: Alteration, new: TableSchema, position: int, cha
             rows = follower(rows)
         return rows
 
-    alteration.publish(alteration.rewrite(new, transform))
+    stored = alteration.rewrite(new, transform)
+    alteration.publish(stored)
+    _judge_at_commit(alteration, stored)
+
+
+def _judge_at_commit(alteration: Alteration, table: TableSchema) -> None:
+    """Let the assertions that read the table have their say: its values are others now."""
+    guard = alteration.session.assertions
+
+    def judge(transaction: Transaction) -> None:
+        now = current_table(transaction.catalog, table)
+        if now is not None and transaction.catalog.has_assertions:
+            guard.check_readers(transaction, now)
+
+    alteration.transaction.deferred.append(judge)
 
 
 def dependents(table: TableSchema, position: int) -> tuple[int, ...]:

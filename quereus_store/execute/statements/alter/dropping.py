@@ -7,7 +7,7 @@ column and, with its last one, itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from quereus_store.errors import Error, StatusCode
@@ -112,8 +112,8 @@ def _by_assertion(dependent: Dependent, table: TableSchema) -> str:
 
 
 def _by_broken_view(dependent: Dependent, table: TableSchema) -> str:
-    listed: Sequence[ViewSchema] = [view for view in dependent.through if view.columns is not None]
-    view = (listed or dependent.through)[0]
+    views = [view for view in dependent.through if isinstance(view, ViewSchema)]
+    view = next((view for view in views if view.columns is not None), views[0])
     if isinstance(dependent.owner, AssertionSchema):
         what = assertion_of(dependent, table.schema)
     else:
