@@ -90,20 +90,23 @@ def insert(
 
 
 def _insert_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> bool:
-    """Add one row that meets nothing; False, and nothing added, otherwise."""
+    """Add one row that meets nothing; False, and nothing done, for any other."""
+    kv = transaction.kv
     key = rows.key_of(row)
-    items = [(key, rows.encode(row))]
+    if kv.get(key) is not None:
+        return False
+    entries = []
     for index in indexes:
         entry = index.entry(row, key)
         if entry is not None:
-            items.append((entry, key))
+            if index.constraint is not None and (not index.unique or kv.get(entry) is not None):
+                return False
+            entries.append(entry)
+    value = rows.encode(row)
     transaction.add_rows(rows.store, 1)
-    kv = transaction.kv
-    for number, item in enumerate(items):
-        if kv.insert_many((item,)) is not None:
-            kv.delete_many([added for added, _ in items[:number]])
-            transaction.add_rows(rows.store, -1)
-            return False
+    kv.put(key, value)
+    for entry in entries:
+        kv.put(entry, key)
     return True
 
 
