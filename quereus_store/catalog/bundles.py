@@ -1,9 +1,10 @@
 """Schema objects as catalog entries and back.
 
 An object is kept as the canonical DDL that makes it anew: a table as its *bundle* of statements,
-joined by newlines and split again by parsing them (a literal may hold a newline).  What text
-cannot tell is kept beside it: the store ids of rows and indexes, and type, nullability and
-collation of index parts that are expressions, which only the binder could find out again.
+joined by newlines and split again by parsing them (a literal may hold a newline), a schema as the
+declaration of an empty one.  What text cannot tell is kept beside it: the store ids of rows and
+indexes, and type, nullability and collation of index parts that are expressions, which only the
+binder could find out again.
 
 Chapter: store-and-modules, section 6.
 """
@@ -29,12 +30,19 @@ from quereus_store.schema.builder import (
 from quereus_store.schema.clauses import tags_of
 from quereus_store.schema.constraints import add_index
 from quereus_store.schema.ddl import assertion_ddl, table_bundle, view_ddl
-from quereus_store.schema.objects import AssertionSchema, IndexSchema, TableSchema, ViewSchema, fold
-from quereus_store.sql import nodes, parse_script
+from quereus_store.schema.objects import (
+    AssertionSchema,
+    IndexSchema,
+    Schema,
+    TableSchema,
+    ViewSchema,
+    fold,
+)
+from quereus_store.sql import nodes, parse_script, render
 from quereus_store.types.collations import CollationRegistry
 from quereus_store.types.logical import LogicalType, TypeRegistry
 
-SchemaObject: TypeAlias = TableSchema | ViewSchema | AssertionSchema
+SchemaObject: TypeAlias = TableSchema | ViewSchema | AssertionSchema | Schema
 
 
 @runtime_checkable
@@ -69,6 +77,8 @@ def describe(found: SchemaObject, stored: bool = True) -> Entry:
         return Entry(view_ddl(found))
     if isinstance(found, AssertionSchema):
         return Entry(assertion_ddl(found))
+    if isinstance(found, Schema):
+        return Entry(render(nodes.DeclareSchema(found.name)))
     return Entry(
         ";\n".join(table_bundle(found)),
         found.storage_id if stored else 0,
@@ -103,6 +113,8 @@ def rebuild(kind: EntryKind, entry: Entry, schema_name: str, services: CatalogSe
             return build_view(view, view.name.schema or schema_name)
         case EntryKind.ASSERTION, [nodes.CreateAssertion() as assertion]:
             return build_assertion(assertion, assertion.name.schema or schema_name)
+        case EntryKind.SCHEMA, [nodes.DeclareSchema(name=name, items=())]:
+            return Schema(name)
     raise sql_error(StatusCode.CORRUPT, f"a definition in the catalog is not that of a {kind.name.lower()}")
 
 

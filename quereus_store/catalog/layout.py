@@ -33,9 +33,9 @@ once the lower ones are used up).  So the rows of a new table are behind all els
 pages best at its very end: a table that is loaded in key order takes half the room it would
 take in front of its own indexes, and an index that is built over rows likewise.
 
-In the catalog, kinds are ``a`` assertion, ``t`` table, ``v`` view; schema and name are
-UTF-8 in lower case with NUL escaped (``00`` → ``01 01``, ``01`` → ``01 02``), so that no two
-pairs of names share a key.
+In the catalog, kinds are ``a`` assertion, ``s`` schema (whose name is empty), ``t`` table, ``v`` view;
+schema and name are UTF-8 in lower case with NUL escaped (``00`` → ``01 01``, ``01`` → ``01 02``), so that
+no two pairs of names share a key.
 
 Chapter: store-and-modules, sections 1, 6 and 15.
 """
@@ -59,6 +59,7 @@ class EntryKind(Enum):
     """The kinds of catalog entry; the value is the byte in the key."""
 
     ASSERTION = b"a"
+    SCHEMA = b"s"
     TABLE = b"t"
     VIEW = b"v"
 

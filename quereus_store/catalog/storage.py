@@ -11,7 +11,8 @@ process only what it changed is parsed again, and everything else stays the same
 
 What belongs here: tables that the store keeps, and maintained tables that another module keeps
 (their rows are computed again).  Tables of other modules live as long as the process, and
-so does everything in schema ``temp``.
+so does everything in schema ``temp``.  A schema has an entry of its own, so it lasts when it is empty;
+``main`` needs none.
 
 Chapter: store-and-modules, sections 6 and 7.
 """
@@ -19,7 +20,6 @@ Chapter: store-and-modules, sections 6 and 7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any, TypeAlias
 
 from quereus_store.backends.contract import ReadTransaction, WriteTransaction
@@ -30,11 +30,11 @@ from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, EngineServices, LoadedCatalog
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
 
-TEMPORARY = "temp"
+MAIN, TEMPORARY = "main", "temp"
 
 _Key: TypeAlias = tuple[EntryKind, str, str]
 
-_LOAD_ORDER = (EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSERTION)
+_LOAD_ORDER = (EntryKind.SCHEMA, EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSERTION)
 
 
 class StoredCatalog:
@@ -87,18 +87,18 @@ class StoredCatalog:
     def load(self, transaction: ReadTransaction, version: int) -> LoadedCatalog:
         """The catalog that the entries describe, and the entries that failed."""
         problems: list[CatalogProblem] = []
-        found: dict[EntryKind, list[tuple[bytes, str, Entry, bytes]]] = {kind: [] for kind in EntryKind}
+        found: dict[EntryKind, list[tuple[bytes, str, str, Entry, bytes]]] = {kind: [] for kind in EntryKind}
         for key, value in _entries(transaction):
             try:
                 kind, schema_name, name = parse_entry_key(key)
                 readable = f"{schema_name}.{name}"
-                found[kind].append((key, schema_name, unpack_entry(value, readable), value))
+                found[kind].append((key, schema_name, name, unpack_entry(value, readable), value))
             except (Error, ValueError) as error:
                 problems.append(_problem(key, error))
-        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {"main": _no_objects()}
+        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {MAIN: _no_objects()}
         known: dict[bytes, tuple[bytes, SchemaObject]] = {}
         for kind in _LOAD_ORDER:
-            for key, schema_name, entry, value in found[kind]:
+            for key, schema_name, name, entry, value in found[kind]:
                 remembered = self._known.get(key)
                 try:
                     if remembered is None or remembered[0] != value:
@@ -107,15 +107,16 @@ class StoredCatalog:
                     problems.append(CatalogProblem(entry.ddl, error))
                     continue
                 known[key] = remembered
-                named = objects.setdefault(schema_name, _no_objects())[kind]
-                named[fold(remembered[1].name)] = remembered[1]
+                objects.setdefault(schema_name, _no_objects())[kind][name] = remembered[1]
         self._known = known
-        schemas = {name: _schema(name, kinds) for name, kinds in objects.items()}
+        schemas = {schema_name: _schema(schema_name, kinds) for schema_name, kinds in objects.items()}
         return LoadedCatalog(Catalog(schemas, version), tuple(problems))
 
 
 def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]]]:
+    itself = {} if fold(schema.name) == MAIN else {"": Schema(schema.name)}
     return [
+        (EntryKind.SCHEMA, itself),
         (EntryKind.TABLE, schema.tables),
         (EntryKind.VIEW, schema.views),
         (EntryKind.ASSERTION, schema.assertions),
@@ -140,6 +141,6 @@ def _no_objects() -> dict[EntryKind, dict[str, Any]]:
 
 
 def _schema(folded: str, objects: dict[EntryKind, dict[str, Any]]) -> Schema:
-    every = chain.from_iterable(named.values() for named in objects.values())
-    name = next((found.schema for found in every), folded)
+    itself = objects[EntryKind.SCHEMA].get("")
+    name = itself.name if itself else folded
     return Schema(name, objects[EntryKind.TABLE], objects[EntryKind.VIEW], objects[EntryKind.ASSERTION])
