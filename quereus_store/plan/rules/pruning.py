@@ -37,6 +37,10 @@ def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
         used |= nodes.referenced_columns(expression)
     if isinstance(node, _POSITIONAL):
         return nodes.map_inputs(node, lambda child: _prune(child, frozenset(c.id for c in child.columns)))
+    if isinstance(node, nodes.IndexJoin):
+        # The look-up reads columns of the left side.
+        for expression in nodes.expressions(node.inner):
+            used |= nodes.referenced_columns(expression)
     if isinstance(node, nodes.Join) and node.lateral:
         used |= nodes.free_columns(node.right)
     wanted = frozenset(used)
