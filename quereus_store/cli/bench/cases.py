@@ -16,12 +16,12 @@ from quereus_store.cli.bench.engines import Database
 
 Action = Callable[[Database, Data], Any]
 
-_ITEM_COLUMNS = "(id integer primary key, grp integer not null, code text not null, price real not null)"
+ITEM_COLUMNS = "(id integer primary key, grp integer not null, code text not null, price real not null)"
 _SCHEMA = (
     "create table grp (id integer primary key, name text not null, region text not null)",
-    f"create table item {_ITEM_COLUMNS}",
+    f"create table item {ITEM_COLUMNS}",
     "create index item_code on item (code)",
-    f"create table journal {_ITEM_COLUMNS}",
+    f"create table journal {ITEM_COLUMNS}",
 )
 _INSERT_ITEM = "insert into item values (?, ?, ?, ?)"
 _AUTOCOMMITS = 100
@@ -84,7 +84,7 @@ def _index_reads(database: Database, data: Data) -> Any:
 def _empty_table(database: Database, data: Data) -> None:
     execute = database.connection.execute
     execute("drop table if exists loaded")
-    execute(f"create table loaded {_ITEM_COLUMNS}")
+    execute(f"create table loaded {ITEM_COLUMNS}")
     execute("create index loaded_code on loaded (code)")
 
 

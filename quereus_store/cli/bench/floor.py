@@ -1,7 +1,8 @@
 """The floor: what the storage library and the codec cost without any SQL above them.
 
-The keys and values are those that the engine itself wrote for the table of the load case, read
-back with the plain library; so the figures say how much of a scan or a load is ours to save.
+The keys and values are those that the engine itself wrote: for scans those of a table without
+indexes, for writes those of the load case (rows and one secondary index).  They are read and put
+with the plain library; so the figures say how much of a scan or a load is ours to save.
 """
 
 from __future__ import annotations
@@ -12,21 +13,23 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import lmdb
 import msgpack
 
-from quereus_store.cli.bench.cases import CASES
+from quereus_store.cli.bench.cases import ITEM_COLUMNS
 from quereus_store.cli.bench.data import Data
-from quereus_store.cli.bench.engines import ENGINES, Database
+from quereus_store.cli.bench.engines import ENGINES, Database, Engine
 
 Item = tuple[bytes, bytes]
 ReadAll = Callable[[Path], list[Item]]
-DecodeAll = Callable[[Path, int], list[Any]]
 PutAll = Callable[[Path, list[Item]], None]
 
 _MAP_SIZE = 1 << 32
+_FIRST_ROWS = 16  # keys of tables start with a byte from here on; below are the catalog's
+_ARRAY_HEADER = Struct(">BI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +45,23 @@ class Floor:
 def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
     """Time the raw work of LMDB and LevelDB for the rows of the load case."""
     floors: list[Floor] = []
-    load = next(case for case in CASES if case.name == "load")
     for engine in ENGINES:
         if engine.name not in RAW_STORES:
             continue
-        database = Database(engine, folder / engine.name)
-        load.before(database, data)
-        load.run(database, data)
-        database.close()
-        read_all, decode_all, put_all = RAW_STORES[engine.name]
-        (path,) = [entry for entry in (folder / engine.name).iterdir() if not entry.name.endswith("-lock")]
-        items = read_all(path)
+        read_all, put_all = RAW_STORES[engine.name]
+        scanned = _filled(engine, folder / engine.name / "scan", data, index=False)
+        items = read_all(_filled(engine, folder / engine.name / "load", data, index=True))
         fresh = (folder / f"{engine.name}-put-{number}" for number in range(repeat))
-        decode = partial(decode_all, path, len(data.items))
-
-        def put(items: list[Item] = items, put_all: PutAll = put_all, paths: Iterator[Path] = fresh) -> None:
-            put_all(next(paths), items)
-
         title = f"{engine.title}: put the same {len(items):,} keys and values"
         floors += [
-            Floor(f"{engine.title}: iterate", best_of(repeat, partial(read_all, path))),
+            Floor(f"{engine.title}: iterate over the rows", best_of(repeat, partial(read_all, scanned))),
             Floor(
                 f"{engine.title}: iterate and unpack the rows",
-                best_of(repeat, decode),
+                best_of(repeat, partial(_decode, read_all, scanned)),
                 "full scan, just opened",
                 engine.name,
             ),
-            Floor(title, best_of(repeat, put), "load", engine.name),
+            Floor(title, best_of(repeat, partial(_put_next, put_all, fresh, items)), "load", engine.name),
         ]
     return floors
 
@@ -83,12 +76,32 @@ def best_of(repeat: int, work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def _largest_store(items: list[Item]) -> list[bytes]:
-    """Values of the key range with the most bytes in its values: the rows of the table."""
-    stores: dict[int, list[bytes]] = {}
-    for key, value in items:
-        stores.setdefault(key[0], []).append(value)
-    return max(stores.values(), key=lambda values: sum(map(len, values)))
+def _filled(engine: Engine, folder: Path, data: Data, *, index: bool) -> Path:
+    """A closed database of the rows of the load case; returns its path."""
+    database = Database(engine, folder)
+    execute = database.connection.execute
+    execute(f"create table loaded {ITEM_COLUMNS}")
+    if index:
+        execute("create index loaded_code on loaded (code)")
+    with database.connection.transaction():
+        database.connection.executemany("insert into loaded values (?, ?, ?, ?)", data.items)
+    database.close()
+    (path,) = [entry for entry in folder.iterdir() if not entry.name.endswith("-lock")]
+    return path
+
+
+def _decode(read_all: ReadAll, path: Path) -> list[Any]:
+    """All rows of a file, unpacked a thousand at a time: joined rows behind an array header are an array."""
+    values = [value for key, value in read_all(path) if key[0] >= _FIRST_ROWS]
+    rows: list[Any] = []
+    for start in range(0, len(values), 1000):
+        batch = values[start : start + 1000]
+        rows += msgpack.unpackb(_ARRAY_HEADER.pack(0xDD, len(batch)) + b"".join(batch), use_list=False)
+    return rows
+
+
+def _put_next(put_all: PutAll, paths: Iterator[Path], items: list[Item]) -> None:
+    put_all(next(paths), items)
 
 
 def _lmdb_items(path: Path) -> list[Item]:
@@ -130,16 +143,7 @@ def leveldb() -> Any:
     return plyvel
 
 
-def _decoding(read_all: ReadAll) -> DecodeAll:
-    def decode(path: Path, rows: int) -> list[Any]:
-        values = _largest_store(read_all(path))
-        assert len(values) >= rows
-        return list(map(msgpack.unpackb, values))
-
-    return decode
-
-
-RAW_STORES: dict[str, tuple[ReadAll, DecodeAll, PutAll]] = {
-    "lmdb": (_lmdb_items, _decoding(_lmdb_items), _lmdb_put),
-    "leveldb": (_leveldb_items, _decoding(_leveldb_items), _leveldb_put),
+RAW_STORES: dict[str, tuple[ReadAll, PutAll]] = {
+    "lmdb": (_lmdb_items, _lmdb_put),
+    "leveldb": (_leveldb_items, _leveldb_put),
 }
