@@ -109,8 +109,7 @@ class Maintainer:
         self, session: Session, transaction: Transaction, member: Member, deltas: Mapping[TableKey, Delta]
     ) -> Delta:
         """Bring one table up to date with changes of its sources; what that changed in it."""
-        strategy = self.strategies.choose(member, deltas)
-        difference = strategy.difference(session, transaction, deltas)
+        difference = self.strategies.of(member).difference(session, transaction, deltas)
         if not difference:
             return Delta()
         write_difference(session, transaction, member.table, difference)
@@ -118,7 +117,7 @@ class Maintainer:
 
     def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
         """Compute one table anew and write what differs."""
-        difference = self.strategies.rebuild(member).difference(session, transaction, {})
+        difference = self.strategies.of(member).rebuild.difference(session, transaction, {})
         write_difference(session, transaction, member.table, difference)
         return difference.delta
 

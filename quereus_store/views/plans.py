@@ -1,4 +1,13 @@
-"""Strategies: the ways to bring a maintained table up to date.
+"""Strategies: the ways to bring a maintained table up to date, and the choice among them.
+
+=================  ===============================================================
+strategy           for
+=================  ===============================================================
+``delta``          bodies that are linear in what changed
+``merge``          groupings whose aggregates can be added to and taken from
+``touched keys``   bodies with anchor columns: groupings, windows, outer joins, sets
+``rebuild``        everything else, and changes of most of a table
+=================  ===============================================================
 
 Whatever strategy runs, the table equals its body afterwards; they differ in cost.
 
@@ -7,12 +16,25 @@ Chapter: views-and-maintained-tables, section 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from quereus_store.execute.engine import Engine
+from quereus_store.execute.prepared import rule_context
 from quereus_store.modules.contract import Row
-from quereus_store.views.body import TableKey
+from quereus_store.plan import nodes as plans
+from quereus_store.plan.optimizer import optimize
+from quereus_store.plan.rules.common_tables import inline_common_tables
+from quereus_store.plan.rules.constants import fold_constants
+from quereus_store.plan.rules.filters import push_filters
+from quereus_store.views.body import TableKey, hidden_scans, key_of, scans
+from quereus_store.views.deltas.anchors import Anchors, anchors
+from quereus_store.views.deltas.keyed import KeyColumns, Keyed, TooMuch
+from quereus_store.views.deltas.linear import MOST_SCANS, Linear
+from quereus_store.views.deltas.merging import Merging, merging_of
+from quereus_store.views.deltas.order import depends_on_order
+from quereus_store.views.deltas.substitution import is_linear, scan_id, with_columns
 from quereus_store.views.graph import Member
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet
@@ -31,6 +53,11 @@ class Strategy(Protocol):
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """How the stored rows have to change, given what happened to the sources."""
+        ...
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan that the strategy runs, as text."""
         ...
 
 
@@ -58,21 +85,100 @@ class Rebuild:
         reader = transaction.reader(self._table.module)
         return [row for batch in handle.scan(reader) for row in batch]
 
+    @property
+    def lines(self) -> list[str]:
+        """The body's plan."""
+        return self.program.lines
+
+
+class Maintained:
+    """The strategies for one maintained table, each made when it is first needed."""
+
+    def __init__(self, engine: Engine, member: Member) -> None:
+        self.table = member.table
+        self._engine = engine
+        self._member = member
+        self._rows = RowSet(member.table)
+        self._context = member.body.context
+        self.rebuild = Rebuild(engine, member)
+        self.plan = self._normalized(member.body.plan)
+        self._scans = list(scans(self.plan))
+        self._hidden = {key_of(scan.table) for scan in hidden_scans(self.plan)}
+        self._chosen: dict[frozenset[TableKey], Strategy] = {}
+
+    def strategy(self, changed: frozenset[TableKey]) -> Strategy:
+        """The strategy for changes of these sources."""
+        found = self._chosen.get(changed)
+        if found is None:
+            found = self._chosen[changed] = self._choose(changed)
+        return found
+
+    def difference(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Difference:
+        """How the stored rows have to change."""
+        try:
+            return self.strategy(frozenset(deltas)).difference(session, transaction, deltas)
+        except TooMuch:
+            return self.rebuild.difference(session, transaction, deltas)
+
+    def _choose(self, changed: frozenset[TableKey]) -> Strategy:
+        moved = [scan for scan in self._scans if key_of(scan.table) in changed]
+        if not moved or not changed.isdisjoint(self._hidden) or len(moved) > MOST_SCANS:
+            return self.rebuild
+        compile_plan = partial(Program, self._engine, self._context)
+        if all(is_linear(self.plan, scan_id(scan)) for scan in moved):
+            return Linear(compile_plan, self.plan, moved, self._rows)
+        keyed = self._keyed(moved)
+        merging = merging_of(self.table, self.plan, moved, self._context.number)
+        if merging is not None:
+            return Merging(compile_plan, merging, moved, keyed, self._rows, self._points)
+        return keyed or self.rebuild
+
+    def _keyed(self, moved: Sequence[plans.TableScan]) -> Keyed | None:
+        found = _common([anchors(self.plan, scan_id(scan)) for scan in moved])
+        if not any(column.id in found for column in self.plan.columns):
+            return None
+        if depends_on_order(self.plan, self.rebuild.program.plan):
+            return None
+        keys = KeyColumns(self._engine, self.table, self.plan.columns, found)
+        compile_plan = partial(Program, self._engine, self._context)
+        return Keyed(
+            compile_plan, self.plan, self._context.number, moved, keys, self._rows, self._count_stored
+        )
+
+    def _points(self, transaction: Any, keys: list[tuple[Any, ...]]) -> list[Row | None]:
+        """The stored rows of these primary keys."""
+        handle = self._engine.table(self.table)
+        return handle.points(transaction.reader(self.table.module), keys)
+
+    def _count_stored(self, transaction: Any) -> int:
+        return self._engine.table(self.table).count(transaction.reader(self.table.module))
+
+    def _normalized(self, plan: plans.PlanNode) -> plans.PlanNode:
+        """The logical plan with conditions where they belong and common tables in place."""
+        rules = (fold_constants, inline_common_tables, push_filters)
+        return with_columns(optimize(plan, rule_context(self._engine, self._context), rules), plan.columns)
+
+
+def _common(found: Sequence[Anchors]) -> Anchors:
+    """The columns that are anchors for every changed scan, compared alike."""
+    first, *others = found
+    return {
+        column: using for column, using in first.items() if all(o.get(column) == using for o in others)
+    }
+
 
 class Strategies:
-    """The strategies of each member, made when first needed and kept with its body."""
+    """The strategies of all maintained tables, kept with their bodies."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def choose(self, member: Member, deltas: Mapping[TableKey, Delta]) -> Strategy:
-        """The cheapest strategy for these changes."""
-        return self.rebuild(member)
-
-    def rebuild(self, member: Member) -> Rebuild:
-        """The strategy that is always right."""
+    def of(self, member: Member) -> Maintained:
+        """The strategies of one table."""
         kept = member.body.programs
-        found = kept.get("rebuild")
-        if not isinstance(found, Rebuild) or found._table is not member.table:
-            found = kept["rebuild"] = Rebuild(self._engine, member)
+        found = kept.get("maintained")
+        if not isinstance(found, Maintained) or found.table is not member.table:
+            found = kept["maintained"] = Maintained(self._engine, member)
         return found

@@ -1,0 +1,133 @@
+"""Linear bodies: the changes of the result are the body over the changes of the source.
+
+For one changed scan the body runs twice, over the rows that went and over the rows that
+came; its rows are then the rows that leave and enter the view.  For several changed scans
+the terms of the product rule are added up with their signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, product
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.modules.contract import Row
+from quereus_store.plan import nodes as plans
+from quereus_store.views.body import TableKey, key_of
+from quereus_store.views.deltas.substitution import Scan, scan_id, substituted
+from quereus_store.views.programs import Program
+from quereus_store.views.rows import Delta, Difference, RowSet
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+MOST_SCANS = 3
+"""With more changed scans there would be too many terms."""
+
+Compile = Callable[[plans.PlanNode], Program]
+Signed = list[tuple[int, list[Row]]]
+
+
+def estimate_of(rows: int) -> float:
+    """The size class that a program is compiled for."""
+    return 1.0 if rows <= 8 else 200.0 if rows <= 1000 else 20000.0
+
+
+class Terms:
+    """The result's changes as signed lists of rows, for a plan that is linear in some changed scans."""
+
+    def __init__(self, compile_plan: Compile, plan: plans.PlanNode, scans: Sequence[plans.TableScan]) -> None:
+        self._compile = compile_plan
+        self._plan = plan
+        self._scans = [(scan_id(scan), key_of(scan.table)) for scan in scans]
+        self._programs: dict[tuple[frozenset[Scan], float], Program | None] = {}
+
+    def rows(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Iterator[tuple[int, list[Row]]]:
+        """Each non-empty term: its sign and its rows."""
+        sizes = [len(deltas[key].removed) + len(deltas[key].added) for _, key in self._scans]
+        estimate = estimate_of(max(sizes))
+        for chosen in _subsets(self._scans):
+            program = self._program(chosen, estimate)
+            if program is None:
+                continue
+            order = 1 if len(chosen) % 2 else -1
+            signed = [_signed(deltas[key]) for _, key in chosen]
+            for parts in product(*signed):
+                sign = order
+                for part_sign, _ in parts:
+                    sign *= part_sign
+                yield sign, program.rows(session, transaction, [rows for _, rows in parts])
+
+    def _program(self, chosen: Sequence[tuple[Scan, TableKey]], estimate: float) -> Program | None:
+        key = (frozenset([scan for scan, _ in chosen]), estimate)
+        if key not in self._programs:
+            slots = {scan: slot for slot, (scan, _) in enumerate(chosen)}
+            plan = substituted(self._plan, slots, estimate)
+            self._programs[key] = None if plan is None else self._compile(plan)
+        return self._programs[key]
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan of the first term, as text."""
+        program = self._program(self._scans[:1], 1.0)
+        return [] if program is None else program.lines
+
+
+def _subsets(scans: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    return chain.from_iterable(combinations(scans, size) for size in range(1, len(scans) + 1))
+
+
+def _signed(delta: Delta) -> Signed:
+    return [(sign, rows) for sign, rows in ((-1, delta.removed), (1, delta.added)) if rows]
+
+
+class Linear:
+    """Applies the changes of a linear body."""
+
+    name = "delta"
+
+    def __init__(
+        self,
+        compile_plan: Compile,
+        plan: plans.PlanNode,
+        scans: Sequence[plans.TableScan],
+        rows: RowSet,
+    ) -> None:
+        self.terms = Terms(compile_plan, plan, scans)
+        self._single = len(scans) == 1
+        self._rows = rows
+
+    def difference(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Difference:
+        """Rows that leave and rows that enter."""
+        terms = self.terms.rows(session, transaction, deltas)
+        removed, added = (_of_one_scan if self._single else self._of_many)(terms)
+        return self._rows.difference(removed, added)
+
+    def _of_many(self, terms: Iterator[tuple[int, list[Row]]]) -> tuple[list[Row], list[Row]]:
+        counts: dict[Any, int] = {}
+        by_name: dict[Any, Row] = {}
+        identity = self._rows.identity
+        for sign, rows in terms:
+            for row in rows:
+                name = identity(row)
+                counts[name] = counts.get(name, 0) + sign
+                by_name[name] = row
+        removed = [by_name[name] for name, count in counts.items() if count < 0]
+        added = [by_name[name] for name, count in counts.items() if count > 0]
+        return removed, added
+
+
+def _of_one_scan(terms: Iterator[tuple[int, list[Row]]]) -> tuple[list[Row], list[Row]]:
+    removed: list[Row] = []
+    added: list[Row] = []
+    for sign, rows in terms:
+        if sign < 0:
+            removed = rows
+        else:
+            added = rows
+    return removed, added

@@ -1,0 +1,528 @@
+"""Adding to and taking from stored aggregates: the cost of a change does not grow with its group.
+
+The changed rows give, for each touched group, the arguments that came and went.  What is
+stored tells the old value of each aggregate; old value and changes give the new one.  Where
+they do not (a minimum goes, a sum of nothing is NULL), the group is recomputed.
+
+==========  ============================================================================
+aggregate   is merged when
+==========  ============================================================================
+count       always
+sum         its argument is an integer; if that may be NULL, taking a number out needs
+            ``count`` of the same argument in the view
+min, max    equal values look alike; taking the extreme itself out recomputes the group
+avg         the view has ``sum`` and ``count`` of the same integer argument
+others      they declare an algebra that can go on from a stored value
+==========  ============================================================================
+
+Chapter: views-and-maintained-tables, section 6 (delta arm); functions, section 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.functions.registry import Algebra
+from quereus_store.modules.contract import Row
+from quereus_store.plan import nodes as plans
+from quereus_store.plan.expressions import (
+    AggregateCall,
+    BoundExpression,
+    Column,
+    ColumnRef,
+    IsTest,
+    Truth,
+)
+from quereus_store.schema.objects import TableSchema
+from quereus_store.types import BOOLEAN, DATE, DATETIME, INTEGER, REAL, TEXT, TIME
+from quereus_store.types.collations import honours_collation
+from quereus_store.views.body import TableKey
+from quereus_store.views.deltas.keyed import Keyed, TooMuch
+from quereus_store.views.deltas.linear import Compile, Terms
+from quereus_store.views.deltas.substitution import is_linear, scan_id
+from quereus_store.views.programs import Program
+from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+
+class Recompute(Exception):
+    """The stored values and the changes do not tell the new values of a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one aggregate is given: its arguments that came and that went."""
+
+    added: list[Any]
+    removed: list[Any]
+
+
+Merge = Callable[[Row | None, Sequence[Changes], "list[Any]"], Any]
+"""From the stored row (None for a new group), the changes of all aggregates and the values found so
+far, the new value; raises Recompute."""
+
+
+# --- aggregates -------------------------------------------------------------------------------------------
+
+
+def _merge_count(place: int, slot: int) -> Merge:
+    def merge(stored: Row | None, changes: Sequence[Changes], values: list[Any]) -> int:
+        own = changes[place]
+        old = 0 if stored is None else stored[slot]
+        return int(old) + _present(own.added) - _present(own.removed)
+
+    return merge
+
+
+def _present(values: list[Any]) -> int:
+    return len(values) - values.count(None)
+
+
+def _numbers(values: list[Any]) -> list[Any]:
+    return values if None not in values else [value for value in values if value is not None]
+
+
+def _merge_sum(place: int, slot: int, count: int | None) -> Merge:
+    """``count`` is the aggregate, earlier in the list, that counts the same numbers."""
+
+    def merge(stored: Row | None, changes: Sequence[Changes], values: list[Any]) -> Any:
+        own = changes[place]
+        added, removed = _numbers(own.added), _numbers(own.removed)
+        old = None if stored is None else stored[slot]
+        if removed and count is None:
+            raise Recompute
+        if count is not None and values[count] == 0:
+            return None
+        if old is None and not added:
+            return None
+        return (old or 0) + sum(added) - sum(removed)
+
+    return merge
+
+
+def _merge_extreme(place: int, slot: int, choose: Callable[..., Any]) -> Merge:
+    def merge(stored: Row | None, changes: Sequence[Changes], values: list[Any]) -> Any:
+        own = changes[place]
+        added, removed = _numbers(own.added), _numbers(own.removed)
+        old = None if stored is None else stored[slot]
+        best = choose(added) if added else None
+        if removed and old is not None and choose(old, choose(removed)) == choose(removed):
+            # The extreme goes, unless something came that is at least as extreme.
+            if best is None or choose(best, old) != best:
+                raise Recompute
+            return best
+        if old is None or best is None:
+            return best if old is None else old
+        return choose(old, best)
+
+    return merge
+
+
+def _merge_average(total: int, count: int, combine: Callable[..., Any]) -> Merge:
+    return lambda stored, changes, values: combine(values[total], values[count])
+
+
+def _merge_algebra(place: int, slot: int, algebra: Algebra) -> Merge:
+    decode = algebra.decode
+    assert decode is not None
+
+    def merge(stored: Row | None, changes: Sequence[Changes], values: list[Any]) -> Any:
+        own = changes[place]
+        state = algebra.start() if stored is None else decode(stored[slot])
+        if own.removed:
+            if algebra.remove is None or not algebra.decode_exact:
+                raise Recompute
+            for arguments in own.removed:
+                state = algebra.remove(state, arguments)
+        for arguments in own.added:
+            state = algebra.add(state, arguments)
+        return algebra.finish(state)
+
+    return merge
+
+
+_ORDERED_TYPES = frozenset({INTEGER, TEXT, DATE, TIME, DATETIME, REAL})
+_EXTREMES: Mapping[str, Callable[..., Any]] = {"min": min, "max": max}
+
+
+# --- the plan ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A grouping that can be merged.
+
+    ``inputs`` gives, per aggregate, where its arguments and its filter stand in the rows of
+    ``arguments`` (behind the group's keys); ``merges`` are in an order in which each finds
+    the values that it needs, ``order`` says which aggregate each is.
+    """
+
+    grouping: plans.Aggregate
+    arguments: plans.PlanNode
+    inputs: tuple[tuple[tuple[int, ...], int | None], ...]
+    merges: tuple[tuple[int, Merge], ...]
+    counter: int | None
+    outputs: tuple[int, ...] | None
+    finish: plans.PlanNode
+    key: tuple[int, ...]
+
+
+def merging_of(
+    table: TableSchema, plan: plans.PlanNode, moved: Sequence[plans.TableScan], number: Callable[[], int]
+) -> MergePlan | None:
+    """The way to merge changes of these scans into a view's groups; None where there is none."""
+    grouping = plan
+    while isinstance(grouping, plans.Project | plans.Sort):
+        grouping = grouping.input
+    if not isinstance(grouping, plans.Aggregate) or grouping.sets is not None:
+        return None
+    if not all(is_linear(grouping.input, scan_id(scan)) for scan in moved):
+        return None
+    if not all(map(_is_simple_key, grouping.keys, grouping.using)):
+        return None
+    positions = _output_positions(plan, grouping)
+    own_key = _group_key(table, grouping, positions)
+    if own_key is None:
+        return None
+    slots = [positions.get(column.id) for column in grouping.columns[len(grouping.keys) :]]
+    merges = _Merges(grouping.aggregates, slots)
+    if not merges.complete:
+        return None
+    arguments, inputs = _arguments(grouping, number)
+    given = plans.GivenRows(grouping.columns, 0, 1.0)
+    by_output = {position: column for column, position in positions.items()}
+    ids = [column.id for column in grouping.columns]
+    plain = len(by_output) == len(plan.columns)
+    outputs = tuple([ids.index(by_output[p]) for p in range(len(plan.columns))]) if plain else None
+    return MergePlan(
+        grouping,
+        arguments,
+        inputs,
+        tuple(merges.found.items()),
+        merges.counter,
+        outputs,
+        _over(plan, grouping, given),
+        own_key,
+    )
+
+
+def _is_simple_key(key: BoundExpression, using: str) -> bool:
+    return is_plain(key.type) and (using == "BINARY" or not honours_collation(key.type))
+
+
+def _output_positions(plan: plans.PlanNode, grouping: plans.Aggregate) -> dict[int, int]:
+    """For each column of the grouping that is an output just as it is, its position there."""
+    meaning: dict[int, int | None] = {column.id: column.id for column in grouping.columns}
+    chain: list[plans.PlanNode] = []
+    node = plan
+    while node is not grouping:
+        chain.append(node)
+        node = node.input  # type: ignore[attr-defined]
+    for node in reversed(chain):
+        if isinstance(node, plans.Project):
+            meaning = {
+                column.id: meaning.get(expression.id) if isinstance(expression, ColumnRef) else None
+                for column, expression in zip(node.columns, node.expressions, strict=True)
+            }
+    found: dict[int, int] = {}
+    for position, column in enumerate(plan.columns):
+        source = meaning.get(column.id)
+        if source is not None:
+            found.setdefault(source, position)
+    return found
+
+
+def _group_key(
+    table: TableSchema, grouping: plans.Aggregate, positions: Mapping[int, int]
+) -> tuple[int, ...] | None:
+    """For each part of the stored key, which key of the group it is; None if one is something else."""
+    keys = {positions.get(column.id): place for place, column in enumerate(grouping.columns[: len(grouping.keys)])}
+    places = [keys.get(part.column) for part in table.primary_key.parts]
+    return None if None in places else tuple(places)  # type: ignore[arg-type]
+
+
+def _over(
+    plan: plans.PlanNode, grouping: plans.PlanNode, given: plans.PlanNode
+) -> plans.PlanNode:
+    """What stands over the grouping, over given groups instead."""
+    if plan is grouping:
+        return given
+    return plans.map_inputs(plan, lambda child: _over(child, grouping, given))
+
+
+def _arguments(
+    grouping: plans.Aggregate, number: Callable[[], int]
+) -> tuple[plans.PlanNode, tuple[tuple[tuple[int, ...], int | None], ...]]:
+    """The grouping's input as rows of keys and arguments, and where each aggregate finds its own."""
+    expressions: list[BoundExpression] = list(grouping.keys)
+    inputs = []
+    for call in grouping.aggregates:
+        places = tuple(range(len(expressions), len(expressions) + len(call.arguments)))
+        expressions += call.arguments
+        condition = None
+        if call.filter is not None:
+            condition = len(expressions)
+            expressions.append(IsTest(BOOLEAN, False, None, call.filter, Truth.TRUE))
+        inputs.append((places, condition))
+    columns = tuple(
+        [
+            Column(number(), f"argument{place}", each.type, each.nullable, each.collation)
+            for place, each in enumerate(expressions)
+        ]
+    )
+    return plans.Project(columns, grouping.input, tuple(expressions)), tuple(inputs)
+
+
+class _Merges:
+    """Finds a merge for every aggregate; those that others build on first."""
+
+    def __init__(self, calls: Sequence[AggregateCall], slots: Sequence[int | None]) -> None:
+        self._calls = calls
+        self._slots = slots
+        self.found: dict[int, Merge] = {}
+        self.counter = self._find("count", (), None)
+        for pass_over in (self._count, self._sum, self._other):
+            for place, call in enumerate(calls):
+                if place not in self.found and not call.distinct and not call.order:
+                    pass_over(place, call)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every aggregate has one."""
+        return len(self.found) == len(self._calls)
+
+    def _find(
+        self, name: str, arguments: tuple[BoundExpression, ...], condition: BoundExpression | None
+    ) -> int | None:
+        """A stored aggregate of that name, over these arguments and this filter."""
+        for place, call in enumerate(self._calls):
+            if (
+                call.function.name == name
+                and call.arguments == arguments
+                and call.filter == condition
+                and not call.distinct
+                and self._slots[place] is not None
+            ):
+                return place
+        return None
+
+    def _counter_of(self, call: AggregateCall) -> int | None:
+        """The aggregate that counts the numbers which a sum adds up."""
+        if not call.arguments[0].nullable:
+            every = self._find("count", (), call.filter)
+            if every is not None:
+                return every
+        return self._find("count", call.arguments, call.filter)
+
+    def _count(self, place: int, call: AggregateCall) -> None:
+        slot = self._slots[place]
+        if call.function.name == "count" and slot is not None:
+            self.found[place] = _merge_count(place, slot)
+
+    def _sum(self, place: int, call: AggregateCall) -> None:
+        slot = self._slots[place]
+        if call.function.name != "sum" or slot is None or call.arguments[0].type is not INTEGER:
+            return
+        self.found[place] = _merge_sum(place, slot, self._counter_of(call))
+
+    def _other(self, place: int, call: AggregateCall) -> None:
+        function, slot = call.function, self._slots[place]
+        if function.name in _EXTREMES and function.collated:
+            argument = call.arguments[0]
+            binary = call.using == "BINARY" or not honours_collation(argument.type)
+            if slot is not None and argument.type in _ORDERED_TYPES and binary:
+                self.found[place] = _merge_extreme(place, slot, _EXTREMES[function.name])
+            return
+        algebra = function.algebra
+        if algebra is None:
+            return
+        if function.name == "avg" and algebra.decompose is not None:
+            total = self._find("sum", call.arguments, call.filter)
+            count = self._counter_of(call)
+            if total in self.found and count in self.found and total is not None and count is not None:
+                self.found[place] = _merge_average(total, count, algebra.decompose.combine)
+            return
+        if algebra.decode is not None and slot is not None and function.name != "sum" and not function.ordered:
+            self.found[place] = _merge_algebra(place, slot, algebra)
+
+
+# --- the strategy -----------------------------------------------------------------------------------------
+
+
+class Merging:
+    """Merges changes into stored groups; recomputes the groups where that does not do."""
+
+    name = "merge"
+
+    def __init__(
+        self,
+        compile_plan: Compile,
+        plan: MergePlan,
+        moved: Sequence[plans.TableScan],
+        keyed: Keyed | None,
+        rows: RowSet,
+        points: Callable[[Transaction, list[tuple[Any, ...]]], list[Row | None]],
+    ) -> None:
+        self.terms = Terms(compile_plan, plan.arguments, moved)
+        self._compile = compile_plan
+        self._plan = plan
+        self._keyed = keyed
+        self._rows = rows
+        self._points = points
+        self._finish: Program | None = None
+        self._width = len(plan.grouping.keys)
+        self._cancels = len(moved) > 1
+        self._key = cells(plan.key)
+        self._readers = [_reader(*inputs, call) for inputs, call in zip(
+            plan.inputs, plan.grouping.aggregates, strict=True
+        )]
+
+    def difference(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Difference:
+        """The new rows of all touched groups."""
+        groups = self._groups(session, transaction, deltas)
+        names = list(groups)
+        keys = list(map(self._key, names))
+        found = self._points(transaction, keys)
+        difference = Difference()
+        old: list[Row | None] = []
+        wanted: list[Row] = []
+        again: list[tuple[Any, ...]] = []
+        for name, key, stored in zip(names, keys, found, strict=True):
+            added, removed = groups[name]
+            try:
+                values = self._values(stored, added, removed)
+            except Recompute:
+                again.append(key)
+                continue
+            if values is None:
+                if stored is not None:
+                    difference.deleted.append(stored)
+            else:
+                old.append(stored)
+                wanted.append((*name, *values))
+        self._write(session, transaction, difference, old, wanted)
+        if again:
+            self._recompute(session, transaction, difference, again)
+        return difference
+
+    def _groups(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> dict[tuple[Any, ...], tuple[list[Row], list[Row]]]:
+        """The touched groups, each with the argument rows that came and that went."""
+        width = self._width
+        groups: dict[tuple[Any, ...], tuple[list[Row], list[Row]]] = {}
+        for sign, rows in self.terms.rows(session, transaction, deltas):
+            side = 0 if sign > 0 else 1
+            for row in rows:
+                group = groups.get(row[:width])
+                if group is None:
+                    group = groups[row[:width]] = ([], [])
+                group[side].append(row)
+        if self._cancels:
+            # The terms of several scans add rows that others take away again.
+            groups = {name: _net(*sides) for name, sides in groups.items()}
+        return groups
+
+    def _values(self, stored: Row | None, added: list[Row], removed: list[Row]) -> list[Any] | None:
+        """The values of a group's aggregates; None for a group that is empty now."""
+        counter = self._plan.counter
+        if removed and (stored is None or counter is None):
+            raise Recompute
+        changes = [Changes(read(added), read(removed)) for read in self._readers]
+        values: list[Any] = [None] * len(changes)
+        for place, merge in self._plan.merges:
+            values[place] = merge(stored, changes, values)
+        if counter is not None and values[counter] == 0 and self._width:
+            return None
+        return values
+
+    def _write(
+        self,
+        session: Session,
+        transaction: Transaction,
+        difference: Difference,
+        old: list[Row | None],
+        groups: list[Row],
+    ) -> None:
+        """Turn groups into rows of the view, and see which of them differ."""
+        if not groups:
+            return
+        outputs = self._plan.outputs
+        if outputs is not None:
+            rows = list(map(cells(outputs), groups))
+        else:
+            if self._finish is None:
+                self._finish = self._compile(self._plan.finish)
+            rows = self._finish.rows(session, transaction, [groups])
+        identity = self._rows.identity
+        for stored, row in zip(old, rows, strict=True):
+            if stored is None:
+                difference.inserted.append(row)
+            elif identity(stored) != identity(row):
+                difference.old.append(stored)
+                difference.new.append(row)
+
+    def _recompute(
+        self,
+        session: Session,
+        transaction: Transaction,
+        difference: Difference,
+        keys: list[tuple[Any, ...]],
+    ) -> None:
+        if self._keyed is None:
+            raise TooMuch
+        more = self._keyed.recomputed(session, transaction, keys)
+        difference.deleted += more.deleted
+        difference.inserted += more.inserted
+        difference.old += more.old
+        difference.new += more.new
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan that makes groups and arguments of changed rows."""
+        return self.terms.lines
+
+
+def _net(added: list[Row], removed: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Both sides without what they have in common."""
+    if not added or not removed:
+        return added, removed
+    surplus: dict[str, list[Row]] = {}
+    for row in removed:
+        surplus.setdefault(repr(row), []).append(row)
+    kept = []
+    for row in added:
+        known = surplus.get(repr(row))
+        if known:
+            known.pop()
+        else:
+            kept.append(row)
+    return kept, [row for rows in surplus.values() for row in rows]
+
+
+def _reader(
+    places: tuple[int, ...], condition: int | None, call: AggregateCall
+) -> Callable[[list[Row]], list[Any]]:
+    """A function from argument rows to what one aggregate is given of them."""
+    if not places:
+        # count(*): any value that is not NULL will do.
+        if condition is None:
+            return lambda rows: rows
+        return lambda rows: [row for row in rows if row[condition]]
+    whole = call.function.name not in ("count", "sum", "min", "max", "avg")
+    get: Callable[[Row], Any] = cells(places)
+    if not whole:
+        only = places[0]
+        if condition is None:
+            return lambda rows: [row[only] for row in rows]
+        return lambda rows: [row[only] for row in rows if row[condition]]
+    if condition is None:
+        return lambda rows: list(map(get, rows))
+    return lambda rows: [get(row) for row in rows if row[condition]]
