@@ -186,7 +186,7 @@ def _apply(
 
 def _ensure_schema(transaction: Transaction, name: str) -> None:
     if transaction.catalog.schema(name) is None:
-        transaction.change_catalog(add_schema(transaction.catalog, name))
+        transaction.change_catalog(add_schema(transaction.catalog, fold(name)))
 
 
 def _insert_seed(session: Session, schema: str, seed: nodes.SeedData) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.execute.transactions import Transaction
-from quereus_store.plan.binder import bind_query
+from quereus_store.plan.binder import Environment, bind_query
 from quereus_store.schema.builder import build_view
 from quereus_store.schema.manager import MAIN, check_view_name, put_view
 from quereus_store.schema.tags import TagSite, check_tags
@@ -33,7 +34,9 @@ def create_view(session: Session, statement: nodes.CreateView, parameters: Any) 
         if not wanted:
             return
         view = build_view(statement, schema_name)
-        plan = bind_query(session.bind_context(transaction, {}), view.query)
+        context = session.bind_context(transaction, {})
+        path = Environment.of(context).inside_stored_body(view.schema).schema_path
+        plan = bind_query(replace(context, schema_path=path), view.query)
         if view.columns is not None and len(view.columns) != len(plan.columns):
             raise sql_error(
                 StatusCode.ERROR,
