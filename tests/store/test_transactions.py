@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -115,3 +117,57 @@ def test_a_closed_database_says_so(module: StoreModule, schema: TableSchema) -> 
             begin()
         assert code_of(caught) is StatusCode.MISUSE
     module.close()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_durability_is_passed_on(
+    module: StoreModule, schema: TableSchema, durable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    transaction = module.begin_write(1.0, durable=durable)
+    kind = type(transaction.kv)
+    commit: Any = kind.commit
+
+    def spy(self: Any, durable: bool = True) -> None:
+        seen.append(durable)
+        commit(self, durable)
+
+    monkeypatch.setattr(kind, "commit", spy)
+    module.table(schema).insert(transaction, [(3, 30)])
+    transaction.commit()
+    assert seen == [durable]
+
+
+def test_threads_read_while_one_writes(module: StoreModule) -> None:
+    schema = create(
+        module, table("accounts", columns(id=INTEGER, n=INTEGER), "id"), [(i, 100) for i in range(20)]
+    )
+    handle = module.table(schema)
+    steps = 60
+    done = threading.Event()
+
+    def move() -> int:
+        for step in range(steps):
+            with writing(module) as transaction:
+                source, target = handle.points(transaction, [(step % 20,), ((step * 7 + 3) % 20,)])
+                assert source is not None
+                assert target is not None
+                if source != target:
+                    new = [(source[0], source[1] - 1), (target[0], target[1] + 1)]
+                    handle.update(transaction, [source, target], new)
+        done.set()
+        return steps
+
+    def look() -> int:
+        looks = 0
+        while not done.is_set() or not looks:
+            with reading(module) as transaction:
+                rows = flat(handle.scan(transaction))
+                assert sum(row[1] for row in rows) == 2000
+                assert handle.points(transaction, [(row[0],) for row in rows]) == rows
+            looks += 1
+        return looks
+
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(job) for job in (look, look, move)]
+        assert all(job.result(timeout=60) for job in jobs)
