@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.errors import StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
 from quereus_store.execute.assertions import AssertionGuard
+from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
@@ -58,7 +59,7 @@ class Session:
         key = (sql, _signature(parameters))
         statement = self._statements.get(key)
         if statement is None:
-            statement = self._single_statement(sql)
+            statement = self.single_statement(sql)
         if type(statement) is PreparedQuery and not statement.mutations:
             return self._run_query(key, statement, parameters)
         return self._run_parsed(key, statement, parameters)
@@ -70,7 +71,7 @@ class Session:
         """
         if not rows:
             return 0
-        if type(rows[0]) in (tuple, list) and isinstance(tree := self._single_statement(sql), nodes.Insert):
+        if type(rows[0]) in (tuple, list) and isinstance(tree := self.single_statement(sql), nodes.Insert):
             batch = [row if type(row) is tuple else tuple(row) for row in rows]
             outcome = self.write(lambda transaction: self._run_batch(sql, tree, transaction, batch))
             if outcome is not None:
@@ -86,7 +87,8 @@ class Session:
         """Run a parsed statement, without keeping its plan."""
         return self._run_parsed(None, statement, parameters)
 
-    def _single_statement(self, sql: str) -> nodes.Statement:
+    def single_statement(self, sql: str) -> nodes.Statement:
+        """The one statement of a text; raises MISUSE for none or several."""
         statements = iter_statements(sql)
         first = next(statements, None)
         if first is None:
@@ -172,7 +174,7 @@ class Session:
 
     def rows_within(self, transaction: ReadView, sql: str) -> list[Row]:
         """All rows of a query given as text, as a transaction sees them."""
-        statement = self._single_statement(sql)
+        statement = self.single_statement(sql)
         assert isinstance(statement, nodes.Query)
         return [row for batch in self.query_within(transaction, statement) for row in batch]
 
@@ -277,7 +279,11 @@ class Session:
         except StatementFailed as failure:
             if failure.keeps_changes:
                 self._keep_changes(transaction)
-                transaction.commit()
+                try:
+                    transaction.commit()
+                except Error as refused:
+                    # Nothing stays then; the user is told what came first.
+                    raise failure.error from refused
             else:
                 transaction.rollback()
             raise failure.error from failure.error.__cause__
@@ -342,7 +348,7 @@ class Session:
 
     def _run_each(self, sql: str, transaction: Transaction, rows: Sequence[Any]) -> int:
         changed = 0
-        tree = self._single_statement(sql)
+        tree = self.single_statement(sql)
         if not isinstance(tree, _MUTATIONS):
             raise sql_error(
                 StatusCode.MISUSE,
@@ -413,6 +419,11 @@ class Session:
         """Roll an open transaction back and forget everything."""
         self.rollback()
         self._statements.clear()
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """What ``query_plan()`` and its kin show."""
+        return Diagnostics(self)
 
     # -- options -------------------------------------------------------------------
 

@@ -59,6 +59,14 @@ def test_or_fail_keeps_earlier_rows(db: Database) -> None:
     assert db.rows("select id from t") == [(1,), (2,), (3,), (4,)]
 
 
+def test_or_fail_keeps_nothing_that_the_commit_refuses(db: Database) -> None:
+    pairs(db)
+    db.run("create assertion few check ((select count(*) from t) < 3)")
+    error = "UNIQUE constraint failed: t PK."
+    assert db.fails("insert or fail into t values (3, 'c', 3), (1, 'x', 0)") == error
+    assert db.rows("select id from t") == [(1,), (2,)]
+
+
 def test_or_rollback_ends_the_transaction(db: Database) -> None:
     pairs(db)
     db.run("begin; insert into t values (3, 'c', 3)")
