@@ -64,6 +64,11 @@ class Runtime:
         return rows
 
     @property
+    def diagnostics(self) -> Any:
+        """What the functions about plans ask."""
+        return self.session.diagnostics
+
+    @property
     def changes(self) -> int:
         """How many rows the session's last change concerned."""
         changed: int = self.session.last_changes

@@ -8,6 +8,7 @@ each by the same list, so a rule need not look into expressions.
 rule                  what it does
 ====================  ========================================================
 fold_constants        evaluates what depends on nothing
+drop_projections      projections that do nothing, or work on literal rows alone
 inline_common_tables  puts a WITH member read once in the place of its reader
 push_filters          moves conditions towards the tables, into join conditions
 choose_access         keys, ranges and indexes instead of scans
@@ -114,11 +115,13 @@ def _default_rules() -> Sequence[Rule]:
     from quereus_store.plan.rules.filters import push_filters
     from quereus_store.plan.rules.joins import choose_joins
     from quereus_store.plan.rules.ordering import use_order
+    from quereus_store.plan.rules.projections import drop_projections
     from quereus_store.plan.rules.pruning import prune_columns
     from quereus_store.plan.rules.top import keep_top
 
     return (
         fold_constants,
+        drop_projections,
         inline_common_tables,
         push_filters,
         choose_access,

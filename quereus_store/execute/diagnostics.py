@@ -1,0 +1,107 @@
+"""What the introspection functions about plans show (functions, section 12).
+
+``query_plan(sql)`` gives the operators of a statement's physical plan in
+pre-order, ``scheduler_program(sql)`` the lines of the program that runs.  Both
+prepare the statement as if it were to run, and run nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.errors import Error
+from quereus_store.execute.prepared import PreparedQuery
+from quereus_store.plan import nodes
+from quereus_store.plan.explain import PlanLine, explain_plan
+from quereus_store.types.json import render_json
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+_Row = tuple[Any, ...]
+
+_NODE_TYPES = {
+    nodes.TableScan: "SeqScan",
+    nodes.Values: "TableLiteral",
+    nodes.TableFunctionScan: "TableFunctionCall",
+    nodes.Join: "NestedLoopJoin",
+    nodes.Limit: "LimitOffset",
+    nodes.TopN: "TopN",
+    nodes.CommonTableScan: "CteReference",
+    nodes.Recursion: "RecursiveCte",
+}
+
+
+class Diagnostics:
+    """The diagnostic functions of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def query_plan(self, sql: str) -> Iterator[_Row]:
+        """The operators of a plan; one ERROR row where the statement cannot be planned."""
+        try:
+            lines = list(self._plan(sql))
+        except Error as failure:
+            yield (1, None, 0, "Error", "ERROR", f"Failed to plan SQL: {failure.message}", *[None] * 6)
+            return
+        yield (1, None, 0, "Block", "BLOCK", "", None, None, "{}", "{}", 0.0, 1)
+        parents: dict[int, int] = {-1: 1}
+        for number, (level, line) in enumerate(lines, 2):
+            parents[line.depth] = number
+            yield self._row(number, parents[line.depth - 1], level, line)
+
+    def _plan(self, sql: str) -> Iterator[tuple[int, PlanLine]]:
+        prepared = self._session.prepare(self._session.single_statement(sql))
+        plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared.compiled.source_plan
+        level, inside = 0, []
+        for line in explain_plan(plan, self._session.engine):
+            while inside and line.depth <= inside[-1]:
+                inside.pop()
+                level -= 1
+            if line.operator == "SUBQUERY":
+                inside.append(line.depth)
+                level += 1
+            yield level, line
+
+    @staticmethod
+    def _row(number: int, parent: int, level: int, line: PlanLine) -> _Row:
+        node = line.node
+        kind = "Subquery" if line.operator == "SUBQUERY" else _node_type(node)
+        table = getattr(node, "table", None)
+        name = table.name if table is not None else None
+        physical = {"estimatedRows": round(line.rows), "columns": [column.name for column in node.columns]}
+        return (
+            number,
+            parent,
+            level,
+            kind,
+            kind.upper(),
+            line.text,
+            name,
+            getattr(node, "alias", None),
+            render_json({"detail": line.detail}),
+            render_json(physical),
+            float(round(line.rows)),
+            round(line.rows),
+        )
+
+    def scheduler_program(self, sql: str) -> Iterator[_Row]:
+        """The lines of the generated program; the error at address 0 where there is none."""
+        try:
+            source = self._session.prepare(self._session.single_statement(sql)).source
+        except Error as failure:
+            yield (0, None, f"Failed to compile SQL: {failure.message}", None, None, None)
+            return
+        for address, text in enumerate(source.splitlines()):
+            depth = (len(text) - len(text.lstrip())) // 4
+            yield (address, None, text.strip(), None, int(depth > 1), None)
+
+
+def _node_type(node: nodes.PlanNode) -> str:
+    if isinstance(node, nodes.IndexAccess):
+        bounded = node.prefix or node.alternatives or node.lower is not None or node.upper is not None
+        return "IndexSeek" if bounded else "IndexScan"
+    return _NODE_TYPES.get(type(node)) or re.sub(r"Node$", "", type(node).__name__)
