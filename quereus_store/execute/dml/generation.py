@@ -20,7 +20,7 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import BoundExpression, Column, subplans
-from quereus_store.plan.nodes import CommonTable, ParameterRows, PlanNode, Project
+from quereus_store.plan.nodes import CommonTable, ParameterRows, PlanNode, Project, Values
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.schema.objects import ColumnSchema, TableSchema
 from quereus_store.types import ANY, LogicalType, convert
@@ -44,6 +44,8 @@ class Workshop:
 
     def optimize(self, plan: PlanNode) -> PlanNode:
         """The physical plan."""
+        if isinstance(plan, ParameterRows) or (isinstance(plan, Values) and plan.rows == ((),)):
+            return plan
         return optimize(plan, RuleContext(self.engine, self.context.number, self.context.options))
 
     def optimize_all(

@@ -74,6 +74,8 @@ class Members:
 
 def tables_needed(plan: MutationPlan, tables: Sequence[CommonTable]) -> tuple[CommonTable, ...]:
     """Those common tables of an enclosing statement that a member reads, and what these read."""
+    if not tables:
+        return ()
     pending = [plan.source, *(table.plan for table in plan.common_tables)]
     pending += [inner for expression in _expressions(plan) for inner in subplans(expression)]
     needed: set[int] = set()
