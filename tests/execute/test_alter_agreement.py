@@ -93,7 +93,7 @@ def tables_of(catalog: Catalog) -> dict[str, TableSchema]:
     return dict(catalog.schemas["main"].tables)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(statement, min_size=1, max_size=8))
 def test_modules_agree_on_schema_changes(statements: list[str]) -> None:
     memory, store = Database("memory"), Database("store")

@@ -81,11 +81,24 @@ def _named(constraints: Mapping[str, NamedConstraint]) -> list[Named]:
 
 
 def _node(table: TableSchema, constraint: NamedConstraint) -> nodes.Constraint:
+    """A constraint as a clause that leaves unsaid what holds anyway."""
     if isinstance(constraint, CheckConstraint):
-        return check_node(constraint)
+        node = check_node(constraint)
+        usual = {nodes.RowOperation.INSERT, nodes.RowOperation.UPDATE}
+        return replace(node, operations=()) if set(node.operations) == usual else node
     if isinstance(constraint, UniqueConstraint):
         return unique_node(table, constraint)
-    return foreign_key_node(table, constraint)
+    key = foreign_key_node(table, constraint)
+    reference = replace(
+        key.reference,
+        on_delete=_unless_usual(key.reference.on_delete),
+        on_update=_unless_usual(key.reference.on_update),
+    )
+    return replace(key, reference=reference)
+
+
+def _unless_usual(action: nodes.ReferentialAction | None) -> nodes.ReferentialAction | None:
+    return None if action is nodes.ReferentialAction.RESTRICT else action
 
 
 def _body(table: TableSchema, constraint: NamedConstraint) -> nodes.Node:

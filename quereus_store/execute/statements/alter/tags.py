@@ -47,7 +47,7 @@ def change_table_tags(alteration: Alteration, action: nodes.ChangeTags) -> None:
 
 def with_object_tags(catalog: Catalog, statement: nodes.AlterObjectTags, schema: str) -> Catalog:
     """The catalog after ALTER VIEW, MATERIALIZED VIEW or INDEX; raises NOTFOUND for an absent object."""
-    check_tags(statement.change.tags, _SITES[statement.kind])
+    check_tags(statement.change.tags, _SITES[statement.kind], statement.position)
     return _CHANGES[statement.kind](catalog, statement, schema)
 
 
@@ -77,7 +77,11 @@ def _index(catalog: Catalog, statement: nodes.AlterObjectTags, schema: str) -> C
 
 def _missing(statement: nodes.AlterObjectTags, schema: str) -> Error:
     kind = statement.kind.value.capitalize()
-    return sql_error(StatusCode.NOTFOUND, f"{kind} '{statement.name.name}' not found in schema '{schema}'")
+    return sql_error(
+        StatusCode.NOTFOUND,
+        f"{kind} '{statement.name.name}' not found in schema '{schema}'",
+        statement.position,
+    )
 
 
 _CHANGES: Mapping[nodes.ObjectKind, Callable[[Catalog, nodes.AlterObjectTags, str], Catalog]] = (
