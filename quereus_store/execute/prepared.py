@@ -15,6 +15,7 @@ from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
+from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
@@ -22,7 +23,7 @@ from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import CommonTable, PlanNode, With, walk_plan
+from quereus_store.plan.nodes import CommonTable, MutationScan, PlanNode, With, walk_plan
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
@@ -79,6 +80,10 @@ class PreparedQuery:
 
     def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
         """The program's parameters and snapshots."""
+        for mutation in self.mutations.values():
+            # What members write the query is to see, so it reads in the writer from the start.
+            for module in mutation.written:
+                transaction.writer(module)
         runtime = Runtime(session, transaction, parameters, transactions_for(self.compiled, transaction))
         for mutation_id, mutation in self.mutations.items():
             runtime.mutations[mutation_id] = mutation.member(session, transaction, parameters)
@@ -86,11 +91,13 @@ class PreparedQuery:
 
     def run(self, runtime: Runtime) -> Result:
         """The rows, as they are asked for; all at once if the query also writes."""
-        batches = self.compiled.function(runtime)
-        if self.mutations:
-            for mutation_id in self.mutations:
-                runtime.mutation_rows(mutation_id)
-            batches = list(batches)
+        if not self.mutations:
+            return Result(self.compiled.columns, self.compiled.function(runtime))
+        for node in walk_plan(self.plan):
+            # One inside an expression runs only if that is evaluated.
+            if isinstance(node, MutationScan):
+                runtime.mutation_rows(node.mutation_id)
+        batches = list(self.compiled.function(runtime))
         return Result(self.compiled.columns, batches)
 
 
@@ -110,7 +117,7 @@ class PreparedMutation:
         """RETURNING's columns."""
         return self.compiled.columns
 
-    def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
+    def runtime(self, session: Any, transaction: Any, parameters: Any) -> MutationRuntime:
         """The statement's parameters; a single execution is a batch of one."""
         return self.compiled.runtime(session, transaction, parameters, None)
 
@@ -125,11 +132,11 @@ class PreparedMutation:
         lines = plan_lines(self.compiled.source_plan, services)
         return [f"{verb} {self.plan.table.qualified_name}", *("  " + line for line in lines)]
 
-    def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> Runtime:
+    def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> MutationRuntime:
         """The same for many parameter tuples at once."""
         return self.compiled.runtime(session, transaction, (), rows)
 
-    def run(self, runtime: Runtime) -> Result:
+    def run(self, runtime: MutationRuntime) -> Result:
         """Make the change; RETURNING's rows are complete afterwards."""
         outcome = self.compiled.run(runtime)
         batches = [outcome.rows] if self.columns is not None else ()

@@ -184,3 +184,20 @@ def test_members_read_the_common_tables_around_them(db: Database) -> None:
     )
     assert found == [(14,), (16,)]
     assert db.rows("select * from log") == [(7,), (8,)]
+
+
+def test_the_query_sees_what_its_members_write(db: Database) -> None:
+    db.run("create table log (id integer primary key)")
+    assert db.rows("with w as (insert into log values (1), (2) returning id) select count(*) from log") == [
+        (2,)
+    ]
+    found = db.rows("with w as (delete from log where id = 1 returning id) select w.id, log.id from w, log")
+    assert found == [(1, 2)]
+
+
+def test_a_member_that_is_never_evaluated_does_not_run(db: Database) -> None:
+    db.run("create table log (id integer primary key)")
+    db.rows("select case when false then (insert into log values (1) returning id) end")
+    assert db.rows("select (insert into log values (2) returning id)") == [(2,)]
+    assert db.rows("select * from (insert into log values (3) returning id) as x limit 0") == []
+    assert db.rows("select * from log") == [(2,), (3,)]

@@ -61,12 +61,13 @@ class Careful:
         self.plan = plan
         self.rules = rules
         self.table = plan.table
+        self.written = rules.written
         self._enclosing = enclosing
         self._persistent = workshop.engine.module(plan.table.module).persistent
 
     @cached_property
     def _compiled(self) -> tuple[Callable[[Any], Parts], Any]:
-        return compile_parts(self.workshop, self.plan, self._enclosing, self.rules.written)
+        return compile_parts(self.workshop, self.plan, self._enclosing, self.written)
 
     @cached_property
     def handle(self) -> Any:

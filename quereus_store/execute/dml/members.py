@@ -41,6 +41,9 @@ class Members:
             number: compile_member(workshop, member, enclosing=plan.common_tables)
             for number, member in mutations
         }
+        self.written: frozenset[str] = frozenset().union(
+            *(member.written for member in self.compiled.values())
+        )
         self._leading = [number for table in plan.common_tables for number in _scanned(table.plan)]
         self._unread = [
             number

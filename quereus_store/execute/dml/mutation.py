@@ -43,7 +43,8 @@ _WRITERS: Mapping[type[MutationPlan], tuple[Any, Any]] = MappingProxyType(
 class CompiledMutation:
     """A statement ready to run: ``columns`` are RETURNING's (None without it).
 
-    ``takes_batches`` says that one run may serve many tuples of parameters.
+    ``takes_batches`` says that one run may serve many tuples of parameters; ``written`` names the modules
+    that a run may write in.
     """
 
     def __init__(
@@ -59,20 +60,22 @@ class CompiledMutation:
         self.takes_batches = isinstance(plan, InsertPlan) and plan.batchable
         self.source_plan = workshop.optimize(plan.source)
         rules = rules_of(workshop, plan, cascaded)
-        write, careful = _WRITERS[type(plan)]
+        write, careful_way = _WRITERS[type(plan)]
+        careful = careful_way(workshop, plan, rules, enclosing)
         compiler = MutationCompiler(workshop)
         with compiler.module.block("def program(rt):"):
             compiler.bind_common_tables(enclosing)
             compiler.bind_common_tables(plan.common_tables)
-            write(compiler, plan, self.source_plan, rules, careful(workshop, plan, rules, enclosing).run)
+            write(compiler, plan, self.source_plan, rules, careful.run)
         compiler.module.fill_preamble(preamble_of(compiler))
         self.source = compiler.module.text()
         self._program: Callable[[Any], MutationOutcome] = compiler.module.compile("program")
-        self._reads = reads_of(compiler.transactions, rules.written)
+        self._members = Members(workshop, plan, compiler.mutations, compile_in)
+        self.written = careful.written = rules.written | self._members.written
+        self._reads = reads_of(compiler.transactions, self.written)
         self._slots = plan.source.slots if isinstance(plan.source, ParameterRows) else ()
         self._width = len(self._slots)
         self._in_order = self._slots == tuple(range(self._width))
-        self._members = Members(workshop, plan, compiler.mutations, compile_in)
 
     def runtime(
         self, session: Any, transaction: Any, parameters: Any, parameter_rows: list[Row] | None
