@@ -75,12 +75,13 @@ def compile_assertion(
             f"assertion '{assertion_label(assertion)}' may not reference bind parameters.",
             parameter.position,
         )
-    context = _context(session, transaction, assertion.schema)
+    context = assertion_context(session, transaction, assertion.schema)
     query = prepare.prepare_query(session.engine, violation_query(assertion), context)
     return WatchedAssertion(assertion, query, _tables_read(session, transaction, context))
 
 
-def _context(session: Session, transaction: ReadView, schema: str) -> BindContext:
+def assertion_context(session: Session, transaction: ReadView, schema: str) -> BindContext:
+    """A context for stored bodies of a schema: its own tables first, then the session's path."""
     others = [name for name in session.schema_path if fold(name) != fold(schema)]
     return session.engine.bind_context(transaction.catalog, (schema, *others), session.options, {})
 
@@ -96,7 +97,7 @@ def _tables_read(session: Session, transaction: ReadView, context: BindContext) 
             continue
         found[key] = table
         if table.derivation is not None:
-            body = _context(session, transaction, table.schema)
+            body = assertion_context(session, transaction, table.schema)
             bind_query(body, table.derivation.query)
             pending += body.references.tables.values()
     return tuple(found.values())

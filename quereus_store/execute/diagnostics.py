@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error
+from quereus_store.execute.assertion_plans import explain_assertion
 from quereus_store.execute.prepared import PreparedQuery
+from quereus_store.execute.transactions import ReadView
 from quereus_store.plan import nodes
 from quereus_store.plan.explain import PlanLine, explain_plan
 from quereus_store.types.json import render_json
@@ -39,6 +41,15 @@ class Diagnostics:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    def explain_assertion(self, name: str) -> list[_Row]:
+        """How an assertion depends on each table that it reads; raises NOTFOUND for an unknown one."""
+        view = self._session.transaction or ReadView(self._session.engine)
+        try:
+            return list(explain_assertion(self._session, view, name))
+        finally:
+            if view is not self._session.transaction:
+                view.release()
 
     def query_plan(self, sql: str) -> Iterator[_Row]:
         """The operators of a plan; one ERROR row where the statement cannot be planned."""
