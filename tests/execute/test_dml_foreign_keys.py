@@ -261,6 +261,35 @@ def test_generated_columns_of_children_follow(db: Database) -> None:
     assert db.rows("select * from c") == [(1, 5, "p5")]
 
 
+def test_keys_between_modules() -> None:
+    db = Database("store")
+    db.run("create table p (id integer primary key)")
+    db.run(
+        "create table c (id integer primary key, p integer references p (id) on delete cascade) using memory"
+    )
+    db.run("insert into p values (1), (2)")
+    db.run("insert into c values (1, 1), (2, 2)")
+    assert db.fails("insert into c values (3, 9)") == "CHECK constraint failed: _fk_c_p"
+    assert db.rows("delete from p where id = 1 returning id, (select count(*) from c)") == [(1, 1)]
+    assert db.rows("select * from c") == [(2, 2)]
+
+
+def test_schema_changes_between_the_write_and_the_commit(db: Database) -> None:
+    fleet(db)
+    db.run("begin; insert into crew values (40, 4); alter table crew rename column ship to vessel")
+    db.run("alter table crew add column nick text null; alter table crew rename to people")
+    assert db.fails("commit") == "CHECK constraint failed: _fk_crew_ship"
+    db.run("begin; insert into crew values (40, 4); alter table crew rename to people")
+    db.run("alter table ship rename to boat; insert into boat values (4, 'Mew'); commit")
+    assert db.rows("select * from people where id = 40") == [(40, 4)]
+
+
+def test_a_table_dropped_before_the_commit_is_not_judged(db: Database) -> None:
+    fleet(db)
+    db.run("begin; insert into crew values (40, 4); drop table crew; commit")
+    assert db.rows("select count(*) from ship") == [(3,)]
+
+
 # --- REPLACE --------------------------------------------------------------------------------------
 
 

@@ -305,8 +305,8 @@ class CarefulInsert(Careful):
             return
         self.eviction.before_overwrite(runtime, (displaced,), (row,))
         self.write_guarded(lambda: self.handle.update(writer, (displaced,), (row,)), row)
-        record_changes(transaction, self.table, Operation.UPDATE, (displaced,), (row,))
         self.eviction.after_overwrite(runtime, (displaced,))
+        record_changes(transaction, self.table, Operation.UPDATE, (displaced,), (row,))
 
 
 class CarefulUpdate(Careful):
@@ -345,9 +345,14 @@ class CarefulUpdate(Careful):
             if parts.returning is not None:
                 returned.append(parts.returning(stored, before))
 
+        changes = runtime.transaction.changes
+        start = len(changes)
         self.each(runtime, update, list(zip(source, built(build, source), strict=False)))
         if self.rules.parents is not None and new:
+            own = changes[start:]
+            del changes[start:]
             self.rules.parents.after(runtime, old, new)
+            changes += own
         return MutationOutcome(len(new), returned)
 
     def _update(self, runtime: MutationRuntime, parts: Parts, old: Row, row: Row) -> Row:
@@ -396,11 +401,11 @@ class CarefulDelete(Careful):
             self.rules.parents.before(runtime, gone)
         for row in gone:
             self.handle.delete(writer, (row,))
-            record_changes(transaction, self.table, Operation.DELETE, (row,), ())
             if self.rules.deferred is not None:
                 self.rules.deferred.enqueue(runtime, (), (row,))
             if self.rules.parents is not None:
                 self.rules.parents.after(runtime, (row,))
+            record_changes(transaction, self.table, Operation.DELETE, (row,), ())
             if parts.returning is not None:
                 returned.append(parts.returning(row, row))
         return MutationOutcome(len(gone), returned)

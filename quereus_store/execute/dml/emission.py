@@ -132,9 +132,6 @@ def after_write(compiler: MutationCompiler, plan: MutationPlan, rules: Statement
     deleting = rules.operation is Operation.DELETE
     old = "()" if rules.operation is Operation.INSERT else "old"
     new = "()" if deleting else "new"
-    operation = module.bind("operation", rules.operation)
-    table = module.bind("schema", plan.table)
-    module.line(f"{module.helper(record_changes)}(rt.transaction, {table}, {operation}, {old}, {new})")
     if rules.deferred is not None:
         before = "None" if rules.operation is Operation.INSERT else "old"
         module.line(f"{module.bind('deferred', rules.deferred)}.enqueue(rt, {new}, {before})")
@@ -143,6 +140,10 @@ def after_write(compiler: MutationCompiler, plan: MutationPlan, rules: Statement
             module.line(f"{module.bind('child', check)}.after_write(rt, new)")
     if rules.parents is not None:
         module.line(f"{module.bind('parents', rules.parents)}.after(rt, old{'' if deleting else ', new'})")
+    # What a key's actions did to children stands in the log before what caused it.
+    operation = module.bind("operation", rules.operation)
+    table = module.bind("schema", plan.table)
+    module.line(f"{module.helper(record_changes)}(rt.transaction, {table}, {operation}, {old}, {new})")
     rows = "old" if deleting else "new"
     module.line(
         f"return {module.helper(MutationOutcome)}(len({rows}), {returning_rows(compiler, plan, rules)})"

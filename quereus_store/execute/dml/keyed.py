@@ -147,16 +147,6 @@ class KeyedWriter:
     def finish(self) -> None:
         """Everything that follows the write."""
         module = self.module
-        record = module.helper(record_changes)
-        schema = module.bind("schema", self.plan.table)
-        insert, update = (
-            module.bind("operation", Operation.INSERT),
-            module.bind("operation", Operation.UPDATE),
-        )
-        with module.block("if fresh:"):
-            module.line(f"{record}(rt.transaction, {schema}, {insert}, (), fresh)")
-        with module.block("if old:"):
-            module.line(f"{record}(rt.transaction, {schema}, {update}, old, changed)")
         if self.rules.deferred is not None:
             rows = "fresh + changed" if self.eviction is not None else "fresh"
             module.line(f"{module.bind('deferred', self.rules.deferred)}.enqueue(rt, {rows}, None)")
@@ -169,6 +159,16 @@ class KeyedWriter:
             module.line(f"{module.bind('eviction', self.eviction)}.after_overwrite(rt, old)")
         if self.parents is not None:
             module.line(f"{module.bind('parents', self.parents)}.after(rt, old, changed)")
+        record = module.helper(record_changes)
+        schema = module.bind("schema", self.plan.table)
+        insert, update = (
+            module.bind("operation", Operation.INSERT),
+            module.bind("operation", Operation.UPDATE),
+        )
+        with module.block("if fresh:"):
+            module.line(f"{record}(rt.transaction, {schema}, {insert}, (), fresh)")
+        with module.block("if old:"):
+            module.line(f"{record}(rt.transaction, {schema}, {update}, old, changed)")
         returned = "[]"
         if self.plan.returning is not None:
             module.line(f"new = {module.helper(in_order)}(new, found, changed, {self._leaves_out})")

@@ -7,7 +7,6 @@ the statement run once for all of them.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import TransactionUse
@@ -22,7 +21,7 @@ Reads = tuple[tuple[str, str], ...]
 
 
 class MutationRuntime(Runtime):
-    """One execution of one mutation; ``follow_ups`` queues the actions of foreign keys."""
+    """One execution of one mutation; ``follow_ups`` collects the changes whose foreign keys act next."""
 
     __slots__ = ("follow_ups",)
 
@@ -37,7 +36,7 @@ class MutationRuntime(Runtime):
         parameter_rows: list[Row] | None = None,
     ) -> None:
         super().__init__(session, transaction, parameters, transactions, parameter_rows)
-        self.follow_ups: deque[Any] | None = None
+        self.follow_ups: list[Any] | None = None
 
     def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
         """A runtime for another program of the same statement (perhaps at its transaction's commit)."""

@@ -76,13 +76,13 @@ class Upserts:
         careful.write_guarded(
             lambda: careful.handle.update(writer, (existing,), (row,)), row, Operation.UPDATE
         )
-        record_changes(transaction, careful.table, Operation.UPDATE, (existing,), (row,))
         careful.judge(plan.checks, functions.violated, row, existing, reading=True)
         careful.judge_parents(runtime, row)
         if clause.deferred is not None:
             clause.deferred.enqueue(runtime, (row,), (existing,))
         if clause.parents is not None:
             clause.parents.after(runtime, (existing,), (row,))
+        record_changes(transaction, careful.table, Operation.UPDATE, (existing,), (row,))
         return row, existing
 
     def _clause(self, number: int, plan: UpsertPlan) -> Clause:

@@ -3,7 +3,7 @@
 RESTRICT keys are probed before the write: the children of all rows of the
 statement are looked up together.  The other actions follow the write as ordinary
 DELETEs and UPDATEs of the children, which may have children of their own: they
-are worked off from a queue, so that a chain of any length needs no recursion, and
+are worked off level by level, so that a chain of any length needs no recursion, and
 cycles end when no rows are left.
 
 A table that refers to itself is judged as if its rows were changed one by one:
@@ -12,7 +12,6 @@ a row may go after its children, not before them.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -166,22 +165,32 @@ class ParentSide:
         if queue is not None:
             queue.append((self, old, new))
             return
-        runtime.follow_ups = queue = deque([(self, old, new)])
-        rounds = 0
+        changes = runtime.transaction.changes
+        logged: list[list[Any]] = []
+        start, rounds = len(changes), 0
+        level: list[tuple[ParentSide, Sequence[Row], Sequence[Row] | None]] = [(self, old, new)]
         try:
-            while queue:
-                side, before, then = queue.popleft()
-                rounds += then is not None
-                if rounds > _MOST_ROUNDS:
-                    raise sql_error(
-                        StatusCode.CONSTRAINT,
-                        f"Foreign key cascade cycle detected involving table '{side.table.name}'",
-                    )
-                for key in side.keys:
-                    if not key.refuses:
-                        key.follow(runtime, before, then)
+            while level:
+                following: list[Any] = []
+                runtime.follow_ups = following
+                for side, before, then in level:
+                    rounds += then is not None
+                    if rounds > _MOST_ROUNDS:
+                        raise sql_error(
+                            StatusCode.CONSTRAINT,
+                            f"Foreign key cascade cycle detected involving table '{side.table.name}'",
+                        )
+                    for key in side.keys:
+                        if not key.refuses:
+                            key.follow(runtime, before, then)
+                logged.append(changes[start:])
+                del changes[start:]
+                level = following
         finally:
             runtime.follow_ups = None
+        # In the log children come before their parents, however deep the cascade went.
+        for entries in reversed(logged):
+            changes += entries
 
 
 def parent_side(
