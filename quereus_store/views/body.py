@@ -24,12 +24,12 @@ from quereus_store.sql import nodes
 from quereus_store.views.facts import Facts, facts_of, logical_key
 
 TableKey = tuple[str, str]
-"""Folded schema and name of a table."""
+"""Schema and name of a table, as the catalog spells them."""
 
 
 def key_of(table: TableSchema | ViewSchema) -> TableKey:
     """Under which key a table or view is known."""
-    return fold(table.schema), fold(table.name)
+    return table.schema, table.name
 
 
 @dataclass(frozen=True, slots=True)

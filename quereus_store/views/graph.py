@@ -38,14 +38,21 @@ class Graph:
     sources: frozenset[TableKey]
     broken: tuple[tuple[TableSchema, Error], ...] = ()
     by_key: Mapping[TableKey, Member] = field(default_factory=dict)
+    _readers: dict[frozenset[TableKey], tuple[Member, ...]] = field(default_factory=dict, compare=False)
 
-    def readers(self, keys: Iterable[TableKey]) -> Iterator[Member]:
+    def readers(self, keys: Iterable[TableKey]) -> tuple[Member, ...]:
         """The members that read any of these tables, directly or through others, in order."""
-        changed = set(keys)
-        for member in self.members:
-            if not changed.isdisjoint(member.body.sources):
-                changed.add(key_of(member.table))
-                yield member
+        asked = frozenset(keys)
+        known = self._readers.get(asked)
+        if known is None:
+            changed = set(asked)
+            found = []
+            for member in self.members:
+                if not changed.isdisjoint(member.body.sources):
+                    changed.add(key_of(member.table))
+                    found.append(member)
+            known = self._readers[asked] = tuple(found)
+        return known
 
 
 class Graphs:

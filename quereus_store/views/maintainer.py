@@ -25,7 +25,6 @@ from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.graph import Graphs, Member
 from quereus_store.views.plans import Strategies
 from quereus_store.views.rows import Delta, net_delta
-from quereus_store.views.writing import write_difference
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -76,8 +75,7 @@ class Maintainer:
 
     def watches(self, catalog: Catalog, table: TableSchema) -> bool:
         """Whether some live maintained table reads this one."""
-        sources = self.graphs.graph(catalog).sources
-        return bool(sources) and key_of(table) in sources
+        return (table.schema, table.name) in self.graphs.graph(catalog).sources
 
     def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
         """Let every dependent follow what a statement changed."""
@@ -88,7 +86,7 @@ class Maintainer:
         if len(log) > transaction.maintained:
             self._follow(session, transaction, log[transaction.maintained :])
         transaction.maintained = len(log)
-        if not (self.engine.records_changes or transaction.catalog.has_assertions):
+        if log and not (self.engine.records_changes or transaction.catalog.has_assertions):
             log.clear()
             transaction.maintained = 0
 
@@ -98,8 +96,8 @@ class Maintainer:
             staleness.give_up(transaction, graph.broken)
             graph = self.graphs.graph(transaction.catalog)
         deltas = _deltas(log)
-        for member in graph.readers(list(deltas)):
-            relevant = {key: deltas[key] for key in member.body.sources if deltas.get(key)}
+        for member in graph.readers(deltas):
+            relevant = {key: delta for key in member.body.sources if (delta := deltas.get(key))}
             if relevant:
                 delta = self.maintain(session, transaction, member, relevant)
                 known = deltas.get(key_of(member.table))
@@ -109,21 +107,28 @@ class Maintainer:
         self, session: Session, transaction: Transaction, member: Member, deltas: Mapping[TableKey, Delta]
     ) -> Delta:
         """Bring one table up to date with changes of its sources; what that changed in it."""
-        difference = self.strategies.of(member).difference(session, transaction, deltas)
+        maintained = self.strategies.of(member)
+        difference = maintained.difference(session, transaction, deltas)
         if not difference:
-            return Delta()
-        write_difference(session, transaction, member.table, difference)
+            return _NOTHING
+        maintained.writer.write(session, transaction, difference)
         return difference.delta
 
     def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
         """Compute one table anew and write what differs."""
-        difference = self.strategies.of(member).rebuild.difference(session, transaction, {})
-        write_difference(session, transaction, member.table, difference)
+        maintained = self.strategies.of(member)
+        difference = maintained.rebuild.difference(session, transaction, {})
+        maintained.writer.write(session, transaction, difference)
         return difference.delta
+
+
+_NOTHING = Delta()
 
 
 def _deltas(log: Sequence[Change]) -> dict[TableKey, Delta]:
     """What the statement did to each table, net."""
+    if len(log) == 1:
+        return {key_of(log[0].table): net_delta(log[0].table, log)}
     by_table: dict[TableKey, list[Change]] = {}
     for change in log:
         by_table.setdefault(key_of(change.table), []).append(change)

@@ -139,8 +139,10 @@ class RowSet:
 
 def net_delta(table: TableSchema, changes: Sequence[Any]) -> Delta:
     """What several changes of one table amount to: rows that came and went again cancel out."""
-    if len(changes) == 1 and not (changes[0].old and changes[0].new):
-        return Delta(list(changes[0].old), list(changes[0].new))
+    if len(changes) == 1:
+        _, _, old, new = changes[0]
+        if not old or not new:
+            return Delta(list(old), list(new))
     identity = identity_of(table.columns)
     removed: dict[Any, Row] = {}
     added: dict[Any, Row] = {}

@@ -28,6 +28,7 @@ from quereus_store.types import BOOLEAN, to_text
 from quereus_store.views.rows import Difference
 
 if TYPE_CHECKING:
+    from quereus_store.execute.engine import Engine
     from quereus_store.execute.session import Session
     from quereus_store.execute.transactions import Transaction
 
@@ -35,57 +36,72 @@ _LONGEST_SHOWN = 60
 _JUDGED = frozenset({Operation.INSERT, Operation.UPDATE})
 
 
+class TableWriter:
+    """Writes the rows of one maintained table."""
+
+    def __init__(self, engine: Engine, table: TableSchema) -> None:
+        self._table = table
+        self._handle = engine.table(table)
+        self._one_by_one = not table.unique_constraints
+        self._required = [
+            part.column for part in table.primary_key.parts if not table.columns[part.column].nullable
+        ]
+        self._judges = bool(table.foreign_keys) or any(check.operations & _JUDGED for check in table.checks)
+
+    def write(self, session: Session, transaction: Transaction, difference: Difference) -> None:
+        """Change the stored rows; raises CONSTRAINT for what the table's constraints refuse."""
+        deleted, inserted = difference.deleted, difference.inserted
+        old, new = difference.old, difference.new
+        table = self._table
+        for rows in (inserted, new):
+            if rows:
+                self._refuse_null(rows)
+        if old and not self._one_by_one:
+            # One by one, an update could meet a value that a later one gives up.
+            deleted, inserted, old, new = deleted + old, inserted + new, [], []
+        writer, handle = transaction.writer(table.module), self._handle
+        try:
+            if deleted:
+                handle.delete(writer, deleted)
+            if old:
+                handle.update(writer, old, new)
+            if inserted:
+                handle.insert(writer, inserted)
+        except UniqueViolation as violation:
+            raise collision(table, violation) from violation
+        if self._judges and (difference.inserted or difference.new):
+            judge_rows(session, transaction, table, difference.inserted + difference.new)
+        if difference.deleted:
+            record_changes(transaction, table, Operation.DELETE, difference.deleted, ())
+        if difference.old:
+            record_changes(transaction, table, Operation.UPDATE, difference.old, difference.new)
+        if difference.inserted:
+            record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
+
+    def _refuse_null(self, rows: list[Row]) -> None:
+        for position in self._required:
+            if any([row[position] is None for row in rows]):
+                raise null_in_key(self._table, position)
+
+
 def write_difference(
     session: Session, transaction: Transaction, table: TableSchema, difference: Difference
 ) -> None:
     """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
-    if not difference:
-        return
-    handle = session.engine.table(table)
-    writer = transaction.writer(table.module)
-    deleted, inserted = difference.deleted, difference.inserted
-    old, new = difference.old, difference.new
-    if old and table.unique_constraints:
-        # One by one, an update could meet a value that a later one gives up.
-        deleted, inserted, old, new = deleted + old, inserted + new, [], []
-    if table.derivation is not None and difference.new:
-        _refuse_null_in_key(table, difference.new)
-    if table.derivation is not None and difference.inserted:
-        _refuse_null_in_key(table, difference.inserted)
-    try:
-        if deleted:
-            handle.delete(writer, deleted)
-        if old:
-            handle.update(writer, old, new)
-        if inserted:
-            handle.insert(writer, inserted)
-    except UniqueViolation as violation:
-        raise collision(table, violation) from violation
-    written = difference.inserted + difference.new
-    if written:
-        judge_rows(session, transaction, table, written)
-    for operation, before, after in (
-        (Operation.DELETE, difference.deleted, []),
-        (Operation.UPDATE, difference.old, difference.new),
-        (Operation.INSERT, [], difference.inserted),
-    ):
-        if before or after:
-            record_changes(transaction, table, operation, before, after)
+    if difference:
+        TableWriter(session.engine, table).write(session, transaction, difference)
 
 
-def _refuse_null_in_key(table: TableSchema, rows: list[Row]) -> None:
-    for part in table.primary_key.parts:
-        column = table.columns[part.column]
-        if column.nullable or not any(row[part.column] is None for row in rows):
-            continue
-        raise sql_error(
-            StatusCode.CONSTRAINT,
-            f"maintaining materialized view '{table.qualified_name}' would store NULL in column"
-            f" '{column.name}', which the backing declares NOT NULL because the view's `order by` seeded it"
-            " into the physical primary key; the source column became nullable and now produces a NULL row."
-            f" Recreate the view without `order by {column.name}` (or excluding {column.name} from the"
-            " ordering) to allow nullable values in it.",
-        )
+def null_in_key(table: TableSchema, position: int) -> Error:
+    """The error for a NULL in a key column that was NOT NULL when the table was made."""
+    column = table.columns[position].name
+    return sql_error(
+        StatusCode.CONSTRAINT,
+        f"maintaining materialized view '{table.qualified_name}' would store NULL in column '{column}', which"
+        " the backing declares NOT NULL because the view's `order by` seeded it into the physical primary"
+        " key; the source column became nullable and now produces a NULL row. Recreate the view without"
+        f" `order by {column}` (or excluding {column} from the ordering) to allow nullable values in it.",
+    )
 
 
 def collision(table: TableSchema, violation: UniqueViolation) -> Error:

@@ -47,6 +47,14 @@ class Terms:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Iterator[tuple[int, list[Row]]]:
         """Each non-empty term: its sign and its rows."""
+        if len(self._scans) == 1:
+            delta = deltas[self._scans[0][1]]
+            program = self._program(self._scans, estimate_of(len(delta.removed) + len(delta.added)))
+            if program is not None:
+                for sign, part in ((-1, delta.removed), (1, delta.added)):
+                    if part:
+                        yield sign, program.rows(session, transaction, (part,))
+            return
         sizes = [len(deltas[key].removed) + len(deltas[key].added) for _, key in self._scans]
         estimate = estimate_of(max(sizes))
         for chosen in _subsets(self._scans):
