@@ -101,6 +101,14 @@ def find_constraint(table: TableSchema, name: str) -> NamedConstraint | None:
     return next((found for found in candidates if fold(found.name) == folded), None)
 
 
+def find_unnamed(table: TableSchema, name: str) -> NamedConstraint | None:
+    """What has no name and is shown under this one: a UNIQUE by its structure, a CHECK by its place."""
+    folded = fold(name)
+    candidates: list[NamedConstraint] = [unique for unique in table.unique_constraints if not unique.named]
+    candidates += (check for check in table.checks if check.positional)
+    return next((found for found in candidates if fold(found.name) == folded), None)
+
+
 def without_constraint(table: TableSchema, constraint: NamedConstraint) -> IndexChange:
     """The table without one of its constraints, and the hidden index that goes with a UNIQUE."""
     if isinstance(constraint, CheckConstraint):

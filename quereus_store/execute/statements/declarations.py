@@ -175,6 +175,8 @@ def _apply(
         for text in plan.statements:
             for step in parse_script(text):
                 session.run_statement(step).all_rows()
+        if plan.attached:
+            session.write(lambda transaction: _check_attached(session, transaction, declaration, plan))
         if statement.with_seed:
             for seed in items_of(declaration, nodes.SeedData):
                 _insert_seed(session, declaration.name, seed)
@@ -182,6 +184,19 @@ def _apply(
         # A position in a statement that nobody wrote would mislead.
         error.position = statement.position
         raise
+
+
+def _check_attached(
+    session: Session, transaction: Transaction, declaration: nodes.DeclareSchema, done: Migration
+) -> None:
+    """A table that got a body has the body's shape now; ERROR if that is not the declared one."""
+    left = _migration(session, transaction, declaration, RenamePolicy.DENY).remade
+    for name in done.attached:
+        if fold(name) in left:
+            raise sql_error(
+                StatusCode.ERROR,
+                f"the body of maintained table '{name}' does not give the columns and key that are declared",
+            )
 
 
 def _ensure_schema(transaction: Transaction, name: str) -> None:

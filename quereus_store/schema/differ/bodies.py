@@ -27,6 +27,16 @@ from quereus_store.schema.scopes import Follower, RelationKey
 from quereus_store.sql import nodes
 
 DeclaredView = nodes.CreateView | nodes.CreateMaterializedView
+Bodied = DeclaredView | nodes.CreateTable
+"""What has a body; a table has one if it is maintained."""
+
+
+def query_of(item: Bodied) -> nodes.Query:
+    """The body."""
+    if not isinstance(item, nodes.CreateTable):
+        return item.query
+    assert item.maintained is not None
+    return item.maintained.query
 
 
 def view_changed(declared: DeclaredView, actual: ViewSchema | TableSchema) -> bool:
@@ -84,8 +94,8 @@ class Respelling:
         self._target = target
         self._world = ChangedWorld(target, columns=columns)
 
-    def view(self, schema: str, item: DeclaredView) -> DeclaredView:
-        """A view's statement."""
+    def view(self, schema: str, item: nodes.CreateView) -> nodes.CreateView:
+        """A plain view's statement."""
         if not self._columns:
             return item
         return replace(item, query=self._world.body(schema, item.query)[0])
@@ -107,10 +117,10 @@ class Respelling:
 
 
 def in_creation_order(
-    views: Mapping[str, DeclaredView], reads: Mapping[str, frozenset[RelationKey]], schema: str
-) -> Iterator[DeclaredView]:
-    """Views after the views that they read; those that read each other in their own order."""
-    waiting = dict(views)
+    bodies: Mapping[str, Bodied], reads: Mapping[str, frozenset[RelationKey]], schema: str
+) -> Iterator[Bodied]:
+    """Each after those that it reads; those that read each other in their own order."""
+    waiting = dict(bodies)
     while waiting:
         ready = [
             name

@@ -14,6 +14,7 @@ from quereus_store.schema.differ.matching import same_tags
 from quereus_store.schema.differ.text import identifier, tag_list
 from quereus_store.schema.objects import ColumnSchema, TableSchema, fold
 from quereus_store.sql import nodes, render, render_expression
+from quereus_store.types.logical import LogicalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,17 @@ class ColumnSteps:
     alter: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    along: frozenset[str] = frozenset()
-    """Folded names of the constraints that stand on added columns."""
+    added: tuple[nodes.ColumnDefinition, ...] = ()
+    """The columns that ADD COLUMN makes, with the constraints that stand on them."""
+    remade: frozenset[str] = frozenset()
+    """Folded names of those that exist and are dropped before: what uses them goes with them."""
+    reformed: bool = False
+    """Whether the type, nullability or collation of a column changes."""
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """Whatever changes more than tags."""
+        return (*self.add, *self.alter, *self.drop)
 
 
 def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSchema) -> ColumnSteps:
@@ -34,30 +44,36 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
     alter: list[str] = []
     drop: list[str] = []
     tags: list[str] = []
+    added: list[nodes.ColumnDefinition] = []
+    remade: set[str] = set()
+    reformed = False
     present = {fold(column.name): column for column in actual.columns}
     wanted = {fold(column.name) for column in declared.columns}
-    along: set[str] = set()
     for column, definition in zip(declared.columns, node.columns, strict=True):
         old = present.get(fold(column.name))
         if old is not None and column.generated != old.generated:
             _check_still_generated(actual, column, old)
-            add += [f"DROP COLUMN {identifier(old.name)}", f"ADD COLUMN {render(definition)}"]
-            along |= _names_on(definition)
-        elif old is None:
+            add.append(f"DROP COLUMN {identifier(old.name)}")
+            remade.add(fold(old.name))
+            old = None
+        if old is None:
             add.append(f"ADD COLUMN {render(definition)}")
-            along |= _names_on(definition)
+            added.append(definition)
         else:
             alter += _attribute_steps(column, definition, old)
+            reformed |= _form(column) != _form(old)
             if not same_tags(column.tags, old.tags):
                 tags.append(f"ALTER COLUMN {identifier(column.name)} SET TAGS {tag_list(column.tags)}")
     for key, old in present.items():
         if key not in wanted:
             drop.append(f"DROP COLUMN {identifier(old.name)}")
-    return ColumnSteps(tuple(add), tuple(alter), tuple(drop), tuple(tags), frozenset(along))
+    return ColumnSteps(
+        tuple(add), tuple(alter), tuple(drop), tuple(tags), tuple(added), frozenset(remade), reformed
+    )
 
 
-def _names_on(definition: nodes.ColumnDefinition) -> set[str]:
-    return {fold(constraint.name) for constraint in definition.constraints if constraint.name is not None}
+def _form(column: ColumnSchema) -> tuple[LogicalType, bool, str]:
+    return column.type, column.nullable, column.collation
 
 
 def _check_still_generated(table: TableSchema, column: ColumnSchema, old: ColumnSchema) -> None:

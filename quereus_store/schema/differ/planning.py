@@ -1,8 +1,13 @@
-"""All differences of a schema, found in the order in which one step needs what another has found out."""
+"""All differences of a schema, found in the order in which one step needs what another has found out.
+
+First it is settled what becomes of every relation: created, altered in place, dropped, or both
+dropped and created.  Then come the steps within tables, which have to know what is dropped, and
+last what reads tables: views, indexes, assertions, and maintained tables that have to be computed anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from quereus_store.schema.builder import (
@@ -11,23 +16,23 @@ from quereus_store.schema.builder import (
     build_assertion,
     build_index,
     build_table,
-    build_view,
 )
+from quereus_store.schema.constraints import NamedConstraint
 from quereus_store.schema.declared import check_declaration, items_of
 from quereus_store.schema.dependencies import relations_read
 from quereus_store.schema.differ.bodies import (
+    Bodied,
     DeclaredView,
     Respelling,
-    derivation_changed,
     in_creation_order,
     index_changed,
     module_moved,
     placed,
+    query_of,
     tags_of_item,
     view_changed,
 )
-from quereus_store.schema.differ.columns import column_steps
-from quereus_store.schema.differ.constraints import constraint_steps
+from quereus_store.schema.differ.columns import ColumnSteps
 from quereus_store.schema.differ.matching import (
     Named,
     RenamePolicy,
@@ -35,10 +40,14 @@ from quereus_store.schema.differ.matching import (
     require_hints,
     same_tags,
 )
+from quereus_store.schema.differ.tables import Alteration, TableSteps
 from quereus_store.schema.differ.text import identifier, qualified, tag_list
-from quereus_store.schema.manager import put_table, put_view
+from quereus_store.schema.manager import put_table, put_view, remove_table, tables_of
 from quereus_store.schema.objects import (
     Catalog,
+    CheckConstraint,
+    Derivation,
+    ForeignKey,
     IndexPart,
     IndexSchema,
     Schema,
@@ -49,15 +58,23 @@ from quereus_store.schema.objects import (
 from quereus_store.schema.rename import rename_column, rename_table
 from quereus_store.schema.scopes import RelationKey
 from quereus_store.sql import nodes, render
+from quereus_store.sql.traversal import walk
 from quereus_store.types.logical import ANY, LogicalType
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Statements in order, and the maintained tables that would move to another module."""
+    """Statements in order; what of it is to be noticed.
+
+    ``moved`` are the maintained tables that would move to another module, ``attached`` the tables
+    that get a body in place, whose shape is then the body's.
+    """
 
     statements: tuple[str, ...]
     moved: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()
+    remade: frozenset[str] = frozenset()
+    """Folded names of the relations that are dropped and created."""
 
 
 def migration(
@@ -84,6 +101,8 @@ class _Phases:
 
     rename_tables: list[str] = field(default_factory=list)
     drop_assertions: list[str] = field(default_factory=list)
+    loosen_tables: list[str] = field(default_factory=list)
+    drop_maintained: list[str] = field(default_factory=list)
     drop_tables: list[str] = field(default_factory=list)
     drop_views: list[str] = field(default_factory=list)
     drop_indexes: list[str] = field(default_factory=list)
@@ -91,8 +110,13 @@ class _Phases:
     create_views: list[str] = field(default_factory=list)
     create_indexes: list[str] = field(default_factory=list)
     alter_tables: list[str] = field(default_factory=list)
+    late_references: list[str] = field(default_factory=list)
+    late_drops: list[str] = field(default_factory=list)
+    late_tags: list[str] = field(default_factory=list)
     late_views: list[str] = field(default_factory=list)
     late_indexes: list[str] = field(default_factory=list)
+    attach: list[str] = field(default_factory=list)
+    refresh: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     create_assertions: list[str] = field(default_factory=list)
 
@@ -118,11 +142,12 @@ class _Differ:
         self.phases = _Phases()
         self.moved: list[str] = []
         self.renamed_columns: dict[RelationKey, dict[str, str]] = {}
-        self.altered: set[RelationKey] = set()
+        self.alterations: dict[str, Alteration] = {}
+        self.steps: dict[str, TableSteps] = {}
         self.dropped: set[RelationKey] = set()
-        every = list(items_of(declaration, nodes.CreateTable))
-        self.tables = {fold(item.name.name): item for item in every if item.maintained is None}
-        self.maintained = {fold(item.name.name): item for item in every if item.maintained is not None}
+        self.created: set[RelationKey] = set()
+        self.late: set[RelationKey] = set()
+        self.tables = {fold(item.name.name): item for item in items_of(declaration, nodes.CreateTable)}
         self.views: dict[str, DeclaredView] = {
             fold(item.name.name): item
             for item in declaration.items
@@ -141,14 +166,18 @@ class _Differ:
         """All phases, in the order in which one needs what another has found out."""
         self._rename_tables()
         self._rename_columns()
-        self._tables()
-        self._maintained_tables()
+        new_tables = self._match_tables()
+        new_views = self._match_views()
+        self._alter_tables()
         target = self._target()
         spelling = Respelling(target, self.renamed_columns)
-        self._views(target, spelling)
+        self._create(new_tables, new_views, target, spelling)
         self._indexes(target, spelling)
+        self._refresh()
         self._assertions()
-        return Migration(tuple(self.phases.all()), tuple(self.moved))
+        attached = (self.built[name].name for name, steps in self.steps.items() if steps.attaches)
+        remade = frozenset(name for _, name in self._remade())
+        return Migration(tuple(self.phases.all()), tuple(self.moved), tuple(attached), remade)
 
     # --- what there is -------------------------------------------------------------------------------------
 
@@ -157,24 +186,32 @@ class _Differ:
         assert found is not None
         return found
 
-    def _plain_tables(self) -> dict[str, TableSchema]:
-        return {name: table for name, table in self._actual().tables.items() if table.derivation is None}
-
     def _key(self, name: str) -> RelationKey:
         return fold(self.schema), fold(name)
 
     def _qualified(self, name: str) -> str:
         return qualified(self.schema, name)
 
+    def _reads(self, catalog: Catalog, schema: str, body: nodes.Node) -> frozenset[RelationKey]:
+        """What a body reads, directly or through plain views."""
+        found: set[RelationKey] = set()
+        waiting = set(relations_read(catalog, schema, body))
+        while waiting:
+            key = waiting.pop()
+            found.add(key)
+            view = catalog.view(*key)
+            if view is not None:
+                waiting |= relations_read(catalog, view.schema, view.query) - found
+        return frozenset(found)
+
     # --- renames -------------------------------------------------------------------------------------------
 
     def _rename_tables(self) -> None:
         actual = self._actual().tables
-        declared = {**self.tables, **self.maintained}
-        wanted = [Named(item.name.name, tags_of_item(item)) for item in declared.values()]
+        wanted = [Named(item.name.name, tags_of_item(item)) for item in self.tables.values()]
         present = [Named(table.name, table.tags) for table in actual.values()]
         for name, old in match_renames("table", wanted, present, self.policy).items():
-            new = declared[name].name.name
+            new = self.tables[name].name.name
             self.phases.rename_tables.append(
                 f"ALTER TABLE {self._qualified(old)} RENAME TO {identifier(new)}"
             )
@@ -182,12 +219,12 @@ class _Differ:
 
     def _rename_columns(self) -> None:
         for name, declared in self.built.items():
-            table = self._plain_tables().get(name)
-            if table is None:
+            table = self._actual().tables.get(name)
+            if table is None or (table.derivation is not None and declared.derivation is not None):
                 continue
             wanted = [Named(column.name, column.tags) for column in declared.columns]
             present = [Named(column.name, column.tags) for column in table.columns]
-            kind = f"column of table '{table.name}'"
+            kind = f"column of table '{table.name}':"
             for folded, old in match_renames(kind, wanted, present, self.policy).items():
                 position = declared.column_index(folded)
                 assert position is not None
@@ -199,84 +236,107 @@ class _Differ:
 
     # --- tables --------------------------------------------------------------------------------------------
 
-    def _tables(self) -> None:
-        actual = self._plain_tables()
-        created = [name for name in self.tables if name not in actual]
-        gone = [table for name, table in actual.items() if name not in self.tables]
-        names = (self.tables[name].name.name for name in created)
-        require_hints("table", names, (table.name for table in gone), self.policy)
-        for name in created:
-            self.phases.create_tables.append(render(placed(self.schema, self.tables[name])))
+    def _match_tables(self) -> list[nodes.CreateTable]:
+        """Settle what becomes of tables; those that are to be created."""
+        actual = self._actual().tables
+        new = []
+        for name, item in self.tables.items():
+            table = actual.get(name)
+            if table is None or not self._stays(item, self.built[name], table):
+                new.append(item)
+                self.created.add(self._key(name))
+        gone = [
+            table for name, table in actual.items() if table.derivation is None and name not in self.tables
+        ]
+        ordinary = (item.name.name for item in new if item.maintained is None)
+        require_hints("table", ordinary, (table.name for table in gone), self.policy)
         for table in _children_first(gone):
             self._drop_table(table)
-        for name, item in self.tables.items():
-            if name in actual:
-                self._alter(item, self.built[name], actual[name])
+        for name, table in actual.items():
+            if table.derivation is not None and name not in self.tables and name not in self.views:
+                self._drop_table(table)
+        return new
+
+    def _stays(self, item: nodes.CreateTable, declared: TableSchema, actual: TableSchema) -> bool:
+        """Whether a table is altered in place; if not, it is dropped."""
+        renamed = self.renamed_columns.get(self._key(declared.name), {})
+        alteration = Alteration(item, declared, actual, renamed)
+        if declared.derivation is not None and actual.derivation is not None:
+            moved = module_moved(item.module, actual, self.settings.default_module)
+            if moved:
+                self.moved.append(actual.name)
+            if moved or alteration.changes_shape:
+                self._drop_table(actual)
+                return False
+        self.alterations[fold(declared.name)] = alteration
+        return True
 
     def _drop_table(self, table: TableSchema) -> None:
         self.dropped.add(self._key(table.name))
-        self.phases.drop_tables.append(f"DROP TABLE IF EXISTS {self._qualified(table.name)}")
+        statement = f"DROP TABLE IF EXISTS {self._qualified(table.name)}"
+        if table.derivation is None:
+            self.phases.drop_tables.append(statement)
+        else:
+            # What was made later may read what was made before.
+            self.phases.drop_maintained.insert(0, statement)
 
-    def _alter(self, item: nodes.CreateTable, declared: TableSchema, actual: TableSchema) -> None:
-        columns = column_steps(declared, item, actual)
-        constraints = constraint_steps(declared, actual, columns.along, self.policy)
-        renamed = self.renamed_columns.get(self._key(declared.name), {})
-        renames = [
-            f"RENAME COLUMN {identifier(old)} TO {identifier(_column_name(declared, new))}"
-            for new, old in renamed.items()
-        ]
-        shape = [
-            *columns.add,
-            *columns.alter,
-            *constraints.rename,
-            *constraints.drop,
-            *constraints.key,
-            *constraints.add,
-            *columns.drop,
-        ]
-        if shape:
-            self.altered.add(self._key(declared.name))
-        tags = [*columns.tags, *constraints.tags]
-        if not same_tags(declared.tags, actual.tags):
-            tags.insert(0, f"SET TAGS {tag_list(declared.tags)}")
-        table = self._qualified(declared.name)
-        self.phases.alter_tables += [f"ALTER TABLE {table} {step}" for step in (*renames, *shape, *tags)]
+    def _alter_tables(self) -> None:
+        """The steps within tables, one table after the other as far as these do not need each other."""
+        phases = self.phases
+        for name, alteration in self.alterations.items():
+            steps = self.steps[name] = alteration.steps(
+                self.policy,
+                self._uses(alteration.actual, self.dropped),
+                self._uses(alteration.actual, self._remade()),
+            )
+            phases.loosen_tables += steps.early
+            phases.alter_tables += steps.block
+            late = bool(steps.references) and self._refers_to_altered(alteration)
+            late |= bool(steps.drop_columns) and self._is_referred_to(alteration)
+            (phases.late_references if late else phases.alter_tables).extend(steps.references)
+            (phases.late_drops if late else phases.alter_tables).extend(steps.drop_columns)
+            (phases.late_tags if late else phases.alter_tables).extend(steps.tags)
+            phases.attach += steps.attach
 
-    def _maintained_tables(self) -> None:
-        """Maintained tables in the table form; what is no longer declared in either form is dropped."""
-        for name, item in self.maintained.items():
-            actual = self._actual().tables.get(name)
-            clause = item.maintained
-            assert clause is not None
-            if actual is not None:
-                moved = module_moved(item.module, actual, self.settings.default_module)
-                if not moved and not derivation_changed(clause, actual.derivation):
-                    continue
-                if moved:
-                    self.moved.append(actual.name)
-                self._drop_table(actual)
-            self.phases.create_tables.append(render(placed(self.schema, item)))
-        for name, table in self._actual().tables.items():
-            if table.derivation is not None and name not in self.maintained and name not in self.views:
-                self._drop_table(table)
+    def _remade(self) -> set[RelationKey]:
+        return self.dropped & self.created
 
-    # --- views ---------------------------------------------------------------------------------------------
+    def _parent(self, key: ForeignKey) -> RelationKey:
+        return fold(key.parent_schema or self.schema), fold(key.parent_table)
 
-    def _target(self) -> Catalog:
-        """The catalog as declared, as far as names matter."""
-        target = self.after
-        for table in self.built.values():
-            target = put_table(target, table)
-        for item in self.views.values():
-            if isinstance(item, nodes.CreateView):
-                target = put_view(target, build_view(item, self.schema))
-        return target
+    def _refers_to_altered(self, alteration: Alteration) -> bool:
+        """Whether a declared foreign key has a parent that is altered too: its new columns come first."""
+        others = {self._key(name) for name in self.alterations} - {self._key(alteration.declared.name)}
+        return any(self._parent(key) in others for key in alteration.declared.foreign_keys)
 
-    def _views(self, target: Catalog, spelling: Respelling) -> None:
-        actual: dict[str, ViewSchema | TableSchema] = dict(self._actual().views)
-        actual |= {name: t for name, t in self._actual().tables.items() if t.derivation is not None}
+    def _is_referred_to(self, alteration: Alteration) -> bool:
+        """Whether another altered table refers to this one: it lets go of columns first."""
+        target = self._key(alteration.actual.name)
+        others = (other.actual for other in self.alterations.values() if other is not alteration)
+        return any(self._parent(key) == target for other in others for key in other.foreign_keys)
+
+    def _uses(self, table: TableSchema, relations: Set[RelationKey]) -> Callable[[NamedConstraint], bool]:
+        """Tells whether a constraint of a table refers to one of these relations."""
+
+        def uses(constraint: NamedConstraint) -> bool:
+            if isinstance(constraint, ForeignKey):
+                return self._parent(constraint) in relations
+            if not relations or not isinstance(constraint, CheckConstraint):
+                return False
+            read = self._reads(self.after, table.schema, constraint.expression)
+            return not relations.isdisjoint(read)
+
+        return uses
+
+    # --- views and maintained tables -----------------------------------------------------------------------
+
+    def _match_views(self) -> dict[str, DeclaredView]:
+        """Settle what becomes of views, plain and materialized; those that are to be created."""
+        schema = self._actual()
+        actual: dict[str, ViewSchema | TableSchema] = dict(schema.views)
+        actual |= {name: table for name, table in schema.tables.items() if table.derivation is not None}
         wanted = [Named(item.name.name, tags_of_item(item)) for item in self.views.values()]
-        present = [Named(view.name, view.tags) for view in self._actual().views.values()]
+        present = [Named(view.name, view.tags) for view in schema.views.values()]
         renames = match_renames("view", wanted, present, self.policy)
         new: dict[str, DeclaredView] = {}
         unhinted = []
@@ -290,13 +350,14 @@ class _Differ:
                 self._drop_view(old)
             elif not same_tags(tags_of_item(item), old.tags):
                 self.phases.tags.append(self._view_tags(item))
-        gone = [view for name, view in self._actual().views.items() if name not in self.views]
+        self.created |= {self._key(name) for name in new}
+        gone = [view for name, view in schema.views.items() if name not in self.views]
         hinted = {fold(old) for old in renames.values()}
         lost = [view.name for view in gone if fold(view.name) not in hinted]
         require_hints("view", unhinted, lost, self.policy)
         for view in gone:
             self._drop_view(view)
-        self._create_views(new, target, spelling)
+        return new
 
     def _view_differs(self, item: DeclaredView, old: ViewSchema | TableSchema) -> bool:
         if isinstance(item, nodes.CreateView) or isinstance(old, ViewSchema):
@@ -317,17 +378,91 @@ class _Differ:
         kind = "VIEW" if isinstance(item, nodes.CreateView) else "MATERIALIZED VIEW"
         return f"ALTER {kind} {self._qualified(item.name.name)} SET TAGS {tag_list(tags_of_item(item))}"
 
-    def _create_views(self, new: Mapping[str, DeclaredView], target: Catalog, spelling: Respelling) -> None:
-        reads = {name: relations_read(target, self.schema, item.query) for name, item in new.items()}
-        late: set[RelationKey] = set()
-        for item in in_creation_order(new, reads, self.schema):
-            name = fold(item.name.name)
-            if reads[name] & (self.altered | late):
-                late.add(self._key(name))
-                self.phases.late_views.append(render(placed(self.schema, item)))
+    def _target(self) -> Catalog:
+        """The catalog as declared, as far as names matter: a materialized view is a view there."""
+        target = self.after
+        for table in self.built.values():
+            target = put_table(target, table)
+        for item in self.views.values():
+            old = target.table(self.schema, item.name.name)
+            if old is not None:
+                target = remove_table(target, old)
+            view = ViewSchema(self.schema, item.name.name, item.query, item.columns or None)
+            target = put_view(target, view)
+        return target
+
+    def _create(
+        self,
+        tables: Iterable[nodes.CreateTable],
+        views: Mapping[str, DeclaredView],
+        target: Catalog,
+        spelling: Respelling,
+    ) -> None:
+        """Ordinary tables first, then whatever has a body after what its body reads.
+
+        A body that reads an altered table comes after the alterations; so does one whose rows are
+        kept if a column that it may read gets its new name only then.
+        """
+        bodies: dict[str, Bodied] = dict(views)
+        for table in tables:
+            if table.maintained is None:
+                self.phases.create_tables.append(render(placed(self.schema, table)))
             else:
-                early = spelling.view(self.schema, item)
+                bodies[fold(table.name.name)] = table
+        reads = {name: relations_read(target, self.schema, query_of(item)) for name, item in bodies.items()}
+        altered = {self._key(name) for name, steps in self.steps.items() if steps.reshaped}
+        for item in in_creation_order(bodies, reads, self.schema):
+            name = fold(item.name.name)
+            waits = altered | self.late
+            if not isinstance(item, nodes.CreateView):
+                waits |= self.renamed_columns.keys()
+            if reads[name] & waits:
+                self.late.add(self._key(name))
+                self.phases.late_views.append(render(placed(self.schema, item)))
+            elif isinstance(item, nodes.CreateTable) and not any(
+                self._key(other) in reads[name] for other in views
+            ):
+                self.phases.create_tables.append(render(placed(self.schema, item)))
+            else:
+                early = spelling.view(self.schema, item) if isinstance(item, nodes.CreateView) else item
                 self.phases.create_views.append(render(placed(self.schema, early)))
+
+    def _refresh(self) -> None:
+        """Maintained tables that stay, of any schema, but whose sources change under them."""
+        remade, stale = self._remade(), set[RelationKey]()
+        for table, derivation in self._maintained():
+            key = (fold(table.schema), fold(table.name))
+            read = self._reads(self.after, table.schema, derivation.query)
+            lost = not read.isdisjoint(remade) or not read.isdisjoint(stale)
+            if lost or any(
+                self._key(name) in read and _reaches(steps.columns, derivation.query)
+                for name, steps in self.steps.items()
+            ):
+                stale.add(key)
+                name = qualified(table.schema, table.name)
+                self.phases.refresh.append(f"REFRESH MATERIALIZED VIEW {name}")
+
+    def _maintained(self) -> Iterator[tuple[TableSchema, Derivation]]:
+        """Maintained tables that exist, stay, and get no other body; each after those that it reads."""
+        attached = {self._key(name) for name, steps in self.steps.items() if steps.attaches}
+        waiting: dict[RelationKey, tuple[TableSchema, Derivation]] = {}
+        for table in tables_of(self.after):
+            key = (fold(table.schema), fold(table.name))
+            detached = (
+                key[0] == fold(self.schema)
+                and key[1] in self.tables
+                and self.tables[key[1]].maintained is None
+            )
+            if table.derivation is not None and key not in self.dropped | attached and not detached:
+                waiting[key] = table, table.derivation
+        reads = {
+            key: self._reads(self.after, table.schema, derivation.query)
+            for key, (table, derivation) in waiting.items()
+        }
+        while waiting:
+            ready = [key for key in waiting if reads[key].isdisjoint(waiting.keys() - {key})]
+            for key in ready or list(waiting):
+                yield waiting.pop(key)
 
     # --- indexes -------------------------------------------------------------------------------------------
 
@@ -341,16 +476,14 @@ class _Differ:
             old = actual.get(name)
             if old is None:
                 unhinted += [item.name.name] if name not in renames else []
-            elif not self._index_differs(item, *old):
-                if not same_tags(tags_of_item(item), old[1].tags):
-                    self.phases.tags.append(
-                        f"ALTER INDEX {self._qualified(item.name.name)} SET TAGS"
-                        f" {tag_list(tags_of_item(item))}"
-                    )
-                continue
-            else:
+            elif self._index_differs(item, *old):
                 self._drop_index(*old)
-            late = self._key(item.table.name) in self.altered
+            else:
+                if not same_tags(tags_of_item(item), old[1].tags):
+                    tags = tag_list(tags_of_item(item))
+                    self.phases.tags.append(f"ALTER INDEX {self._qualified(item.name.name)} SET TAGS {tags}")
+                continue
+            late = self._is_late(item.table.name)
             statement = item if late else spelling.index(self.schema, item)
             phase = self.phases.late_indexes if late else self.phases.create_indexes
             phase.append(render(placed(self.schema, statement)))
@@ -361,6 +494,11 @@ class _Differ:
         for found in gone:
             self._drop_index(*found)
 
+    def _is_late(self, table: str) -> bool:
+        """Whether a table has its declared shape only after the alterations."""
+        steps = self.steps.get(fold(table))
+        return self._key(table) in self.late or (steps is not None and steps.reshaped)
+
     def _actual_indexes(self) -> Iterator[tuple[str, tuple[TableSchema, IndexSchema]]]:
         for table in self._actual().tables.values():
             for index in table.indexes:
@@ -368,11 +506,17 @@ class _Differ:
                     yield fold(index.name), (table, index)
 
     def _index_differs(self, item: nodes.CreateIndex, table: TableSchema, index: IndexSchema) -> bool:
-        if fold(item.table.name) != fold(table.name):
+        if fold(item.table.name) != fold(table.name) or self._key(table.name) in self.dropped:
             return True
         declared = self.built.get(fold(table.name), table)
         wanted = build_index(item, declared, self.surroundings.collations, _any_part)
-        return index_changed(_named_parts(wanted, declared), _named_parts(index, table))
+        if index_changed(_named_parts(wanted, declared), _named_parts(index, table)):
+            return True
+        steps = self.steps.get(fold(table.name))
+        remade = steps.columns.remade if steps is not None else frozenset()
+        return bool(remade) and not remade.isdisjoint(
+            fold(table.columns[part.column].name) for part in index.parts if part.column is not None
+        )
 
     def _drop_index(self, table: TableSchema, index: IndexSchema) -> None:
         if self._key(table.name) not in self.dropped:
@@ -385,7 +529,8 @@ class _Differ:
         for name, old in actual.items():
             item = self.assertions.get(name)
             expression = None if item is None else build_assertion(item, self.schema).expression
-            if expression == old.expression and not self._reads_dropped(old.expression):
+            read = self._reads(self.after, self.schema, old.expression)
+            if expression == old.expression and read.isdisjoint(self.dropped):
                 continue
             self.phases.drop_assertions.append(f"DROP ASSERTION IF EXISTS {self._qualified(old.name)}")
             if item is not None:
@@ -394,14 +539,12 @@ class _Differ:
             if name not in actual:
                 self.phases.create_assertions.append(render(placed(self.schema, item)))
 
-    def _reads_dropped(self, expression: nodes.Expression) -> bool:
-        return bool(relations_read(self.after, self.schema, expression) & self.dropped)
 
-
-def _column_name(table: TableSchema, folded: str) -> str:
-    position = table.column_index(folded)
-    assert position is not None
-    return table.columns[position].name
+def _reaches(columns: ColumnSteps, body: nodes.Node) -> bool:
+    """Whether a change of columns may leave a maintained table of that body behind its source."""
+    if columns.reformed or columns.drop or columns.remade:
+        return True
+    return bool(columns.add) and any(isinstance(node, nodes.ResultStar) for node in walk(body))
 
 
 def _children_first(tables: Iterable[TableSchema]) -> Iterator[TableSchema]:

@@ -23,6 +23,7 @@ from quereus_store.schema.constraints import (
     column_list,
     constraint_names,
     find_constraint,
+    find_unnamed,
     is_minted,
     number_checks,
     without_constraint,
@@ -151,8 +152,15 @@ def _owned_by_index(alteration: Alteration, verb: str, constraint: NamedConstrai
 
 
 def drop_constraint(alteration: Alteration, action: nodes.DropConstraint) -> None:
-    """Drop a constraint by name, and the hidden index of a UNIQUE with it."""
-    constraint = constraint_named(alteration, action.constraint)
+    """Drop a constraint by name, and the hidden index of a UNIQUE with it.
+
+    One without a name goes by the name that messages give it.
+    """
+    table = alteration.table
+    named = find_constraint(table, action.constraint)
+    constraint = (None if named else find_unnamed(table, action.constraint)) or constraint_named(
+        alteration, action.constraint
+    )
     if isinstance(constraint, UniqueConstraint) and constraint.from_index:
         raise _owned_by_index(alteration, "DROP", constraint)
     change = without_constraint(alteration.table, constraint)

@@ -1,0 +1,130 @@
+"""What has to happen to an existing table, whether a query maintains it or not.
+
+What an existing table is becomes another thing in place where its rows are the user's: an ordinary table
+whose derivation is declared is altered first and attached then, and a maintained one that is declared
+ordinary is detached and keeps its rows.  A maintained table whose shape or module changes is dropped
+and created: its rows come from its body anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from quereus_store.schema.constraints import NamedConstraint
+from quereus_store.schema.differ.bodies import derivation_changed
+from quereus_store.schema.differ.columns import ColumnSteps, column_steps
+from quereus_store.schema.differ.constraints import constraint_steps
+from quereus_store.schema.differ.matching import RenamePolicy, same_tags
+from quereus_store.schema.differ.text import identifier, object_name, qualified, tag_list
+from quereus_store.schema.objects import TableSchema, fold
+from quereus_store.sql import nodes, render
+
+
+@dataclass(slots=True)
+class TableSteps:
+    """Statements by phase; ``block`` is the table's own part of the alterations."""
+
+    early: list[str] = field(default_factory=list)
+    block: list[str] = field(default_factory=list)
+    references: list[str] = field(default_factory=list)
+    drop_columns: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    attach: list[str] = field(default_factory=list)
+    reshaped: bool = False
+    """Whether more than names and tags changes."""
+    attaches: bool = False
+    """Whether the table gets a body."""
+    columns: ColumnSteps = field(default_factory=ColumnSteps)
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """A declared table and the existing one that it is, as renames leave it.
+
+    ``renamed`` has the old names of columns by folded new name.
+    """
+
+    item: nodes.CreateTable
+    declared: TableSchema
+    actual: TableSchema
+    renamed: Mapping[str, str]
+
+    @property
+    def changes_shape(self) -> bool:
+        """Whether columns or key of a maintained table would have to change."""
+        return bool(column_steps(self.declared, self.item, self.actual).shape) or _key(self.declared) != _key(
+            self.actual
+        )
+
+    def steps(
+        self,
+        policy: RenamePolicy,
+        uses_dropped: Callable[[NamedConstraint], bool],
+        uses_remade: Callable[[NamedConstraint], bool],
+    ) -> TableSteps:
+        """Compare the two; of a maintained table that stays one, the shape must be as declared."""
+        columns = column_steps(self.declared, self.item, self.actual)
+        constraints = constraint_steps(self.declared, self.actual, columns, policy, uses_dropped, uses_remade)
+        renames = [
+            f"RENAME COLUMN {identifier(old)} TO {identifier(self._column(new))}"
+            for new, old in self.renamed.items()
+        ]
+        shape = [
+            *constraints.before,
+            *columns.add,
+            *columns.alter,
+            *constraints.rename,
+            *constraints.drop,
+            *constraints.key,
+            *constraints.add,
+        ]
+        tags = [*columns.tags, *constraints.tags]
+        derived = self.declared.derivation is not None and self.actual.derivation is not None
+        retagged = not same_tags(self.declared.tags, self.actual.tags)
+        if retagged and not derived:
+            tags.insert(0, f"SET TAGS {tag_list(self.declared.tags)}")
+        # A maintained table can get new constraints; of those it has it can neither lose nor change one.
+        fixed = derived and bool(tags or renames or constraints.early or shape != constraints.add)
+        result = TableSteps(
+            early=self._alter(constraints.early),
+            block=self._alter([*renames, *shape]),
+            references=self._alter(constraints.references),
+            drop_columns=self._alter(columns.drop),
+            tags=self._alter(tags),
+            reshaped=bool(shape or constraints.early or constraints.references or columns.drop),
+            columns=columns,
+        )
+        self._derive(result, fixed)
+        if retagged and derived:
+            tagged = f"ALTER MATERIALIZED VIEW {self._name} SET TAGS {tag_list(self.declared.tags)}"
+            result.attach.append(tagged)
+        return result
+
+    def _derive(self, result: TableSteps, fixed: bool) -> None:
+        """The steps from and to a derivation; a ``fixed`` one has to be taken off meanwhile."""
+        clause, present = self.item.maintained, self.actual.derivation
+        if present is not None and (clause is None or fixed):
+            result.early.insert(0, f"ALTER TABLE {self._name} DROP MAINTAINED")
+            present = None
+        if clause is not None and derivation_changed(clause, present):
+            name = object_name(self.declared.schema, self.declared.name)
+            action = nodes.SetMaintained(clause.query, clause.columns)
+            result.attaches = True
+            result.attach.append(render(nodes.AlterTable(name, action)))
+
+    @property
+    def _name(self) -> str:
+        return qualified(self.declared.schema, self.declared.name)
+
+    def _alter(self, actions: Iterable[str]) -> list[str]:
+        return [f"ALTER TABLE {self._name} {action}" for action in actions]
+
+    def _column(self, folded: str) -> str:
+        position = self.declared.column_index(folded)
+        assert position is not None
+        return self.declared.columns[position].name
+
+
+def _key(table: TableSchema) -> list[tuple[str, bool]]:
+    return [(fold(table.columns[part.column].name), part.descending) for part in table.primary_key.parts]
