@@ -9,7 +9,7 @@ and the queue of checks that wait for the commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,25 @@ if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
 
 DeferredCheck = Callable[["Transaction"], None]
-Verification = Callable[["Transaction"], None]
+Verification = Callable[["Transaction"], Callable[[], None] | None]
+"""Judges a transaction before its commit; gives what is to be done after it."""
 
 
-@dataclass(frozen=True, slots=True)
 class Mark:
-    """A place to roll back to."""
+    """A place to roll back to: a savepoint of each writer there was, and how far the queues had come.
 
-    tokens: dict[str, int]
-    catalog: Catalog
-    deferred: int
-    changes: int
+    Made for every statement of an explicit transaction, hence a plain class.
+    """
+
+    __slots__ = ("catalog", "changes", "deferred", "tokens")
+
+    def __init__(
+        self, tokens: Sequence[tuple[_Writer, int]], catalog: Catalog, deferred: int, changes: int
+    ) -> None:
+        self.tokens = tokens
+        self.catalog = catalog
+        self.deferred = deferred
+        self.changes = changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +49,15 @@ class NamedSavepoint:
     mark: Mark
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Writer:
-    """A module's writing transaction and the token of its beginning."""
+    """A module's writing transaction and the token of its beginning.
+
+    Without a mark to come back to there is no such token: a failure then ends the whole transaction.
+    """
 
     transaction: Any
-    start: int
+    start: int | None
 
 
 class ReadView:
@@ -101,6 +112,7 @@ class Transaction(ReadView):
     """
 
     __slots__ = (
+        "_marks",
         "_writers",
         "changes",
         "deferred",
@@ -132,6 +144,7 @@ class Transaction(ReadView):
         self.maintained = 0
         self.renewed: set[tuple[str, str]] = set()
         self.savepoints: list[NamedSavepoint] = []
+        self._marks = 0
         self._writers: dict[str, _Writer] = {}
 
     # -- access ----------------------------------------------------------------
@@ -148,7 +161,8 @@ class Transaction(ReadView):
         if writer is None:
             module = self.engine.module(name)
             transaction = module.begin_write(self.timeout, self._seen(name), self.durable)
-            writer = self._writers[name] = _Writer(transaction, transaction.savepoint())
+            start = transaction.savepoint() if self._marks else None
+            writer = self._writers[name] = _Writer(transaction, start)
         return writer.transaction
 
     def _seen(self, name: str) -> Any:
@@ -174,13 +188,17 @@ class Transaction(ReadView):
 
     def mark(self) -> Mark:
         """A place to come back to."""
-        tokens = {name: writer.transaction.savepoint() for name, writer in self._writers.items()}
+        self._marks += 1
+        tokens = [(writer, writer.transaction.savepoint()) for writer in self._writers.values()]
         return Mark(tokens, self.catalog, len(self.deferred), len(self.changes))
 
     def return_to(self, mark: Mark) -> None:
         """Undo everything since a mark; the mark stays good."""
-        for name, writer in self._writers.items():
-            writer.transaction.rollback_to(mark.tokens.get(name, writer.start))
+        known = {id(writer): token for writer, token in mark.tokens}
+        for writer in self._writers.values():
+            token = known.get(id(writer), writer.start)
+            assert token is not None, "a writer that began after a mark has a token"
+            writer.transaction.rollback_to(token)
         self.catalog = mark.catalog
         del self.deferred[mark.deferred :]
         del self.changes[mark.changes :]
@@ -188,8 +206,18 @@ class Transaction(ReadView):
 
     def forget(self, mark: Mark) -> None:
         """Give a mark up; what was done since stays."""
-        for name, token in mark.tokens.items():
-            self._writers[name].transaction.release(token)
+        for writer, token in mark.tokens:
+            writer.transaction.release(token)
+        self._drop_marks(1)
+
+    def _drop_marks(self, count: int) -> None:
+        """So many marks are gone; without any, modules need not remember what they overwrite."""
+        self._marks -= count
+        if self._marks == 0:
+            for writer in self._writers.values():
+                if writer.start is not None:
+                    writer.transaction.release(writer.start)
+                    writer.start = None
 
     def open_savepoint(self, name: str) -> None:
         """SAVEPOINT."""
@@ -199,12 +227,18 @@ class Transaction(ReadView):
         """ROLLBACK TO: the savepoint stays, later ones go. Raises ERROR for an unknown name."""
         position = self._find_savepoint(name)
         self.return_to(self.savepoints[position].mark)
+        later = len(self.savepoints) - position - 1
+        if later:
+            self._drop_marks(later)
         del self.savepoints[position + 1 :]
 
     def release_savepoint(self, name: str) -> None:
         """RELEASE: the savepoint and later ones are merged. Raises ERROR for an unknown name."""
         position = self._find_savepoint(name)
+        later = len(self.savepoints) - position - 1
         self.forget(self.savepoints[position].mark)
+        if later:
+            self._drop_marks(later)
         del self.savepoints[position:]
 
     def _find_savepoint(self, name: str) -> int:
@@ -218,8 +252,7 @@ class Transaction(ReadView):
     def commit(self) -> None:
         """Run the waiting checks and commit every module; any failure rolls everything back and is raised."""
         try:
-            if self.verify is not None:
-                self.verify(self)
+            confirm = self.verify(self) if self.verify is not None else None
             self._run_deferred()
             if self._writers or self.catalog is not self.started_with:
                 with self.engine.publishing:
@@ -228,6 +261,8 @@ class Transaction(ReadView):
             self.rollback()
             raise
         self.release()
+        if confirm is not None:
+            confirm()
 
     def _run_deferred(self) -> None:
         while self.deferred:
