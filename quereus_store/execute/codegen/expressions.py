@@ -154,7 +154,7 @@ class ExpressionCompiler:
 
     def _strict_column(self, expression: bound.ColumnRef) -> Strict:
         source = self.scope.column(expression.id)
-        return Strict(source, (source,) if expression.nullable else ())
+        return Strict(source, (source,) if expression.nullable and not self.module.is_value(source) else ())
 
     def _strict_parameter(self, expression: bound.Parameter) -> Strict:
         source = self.scope.parameter(expression.slot)
@@ -361,9 +361,24 @@ class ExpressionCompiler:
     def _is_test(self, expression: bound.IsTest, wanted: bool) -> str:
         positive = expression.negated is not wanted
         if expression.test is bound.Truth.NULL:
-            return f"{self.value(expression.operand)} is {'' if positive else 'not '}None"
+            return self.null_test(expression.operand, positive)
         condition = self.condition(expression.operand, expression.test is bound.Truth.TRUE)
         return condition if positive else f"not ({condition})"
+
+    def null_test(self, operand: BoundExpression, wanted: bool = True) -> str:
+        """Whether a value is NULL (or is not); of inlined operators only what may be NULL is looked at."""
+        strict = self.strict(operand)
+        if strict is None and not operand.nullable and isinstance(operand, bound.Concat | bound.Negation):
+            strict = Strict("", ())
+        if strict is None:
+            source = self.value(operand)
+            if self.module.is_value(source):
+                return repr(not wanted)
+            return f"{source} is {'' if wanted else 'not '}None"
+        if not strict.guards:
+            return repr(not wanted)
+        tests = [f"{guard} is {'' if wanted else 'not '}None" for guard in strict.guards]
+        return tests[0] if len(tests) == 1 else "(" + (" or " if wanted else " and ").join(tests) + ")"
 
     def _exists(self, expression: bound.Exists, wanted: bool) -> str:
         source = self.scope.subquery(expression.plan, "exists", bool(self._conditional))
@@ -379,7 +394,7 @@ class ExpressionCompiler:
             compare = self.module.bind("compare", library.null_safe(template))
             return f"{compare}({self.value(expression.left)}, {self.value(expression.right)})"
         (a, b), guards = operands
-        if operator == "=" and len(guards) <= 1 and template.source == "{0} == {1}":
+        if operator == "=" and template.source == "{0} == {1}" and _only_side(guards, a, b):
             guards = ()
         return _all([*_not_null(guards), self.module.render(template, a, b)])
 
@@ -497,6 +512,14 @@ def tuple_display(sources: Sequence[str]) -> str:
 
 def _not_null(guards: Sequence[str]) -> list[str]:
     return [f"{guard} is not None" for guard in guards]
+
+
+def _only_side(guards: Sequence[str], left: str, right: str) -> bool:
+    """Whether the one thing that may be NULL is a whole side of an equality: it then equals nothing."""
+    if len(guards) != 1:
+        return False
+    (guard,) = guards
+    return (left == guard and guard not in right) or (right == guard and guard not in left)
 
 
 def _all(tests: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ class SourceModule:
         self._indent = 0
         self._counts: dict[str, int] = {}
         self._names: dict[int, str] = {}
+        self._values: set[str] = set()
 
     def name(self, stem: str) -> str:
         """A name that nothing else uses: the stem and a number."""
@@ -91,14 +92,16 @@ class SourceModule:
 
     def constant(self, value: Any) -> str:
         """Source for a constant: written out when short, a global otherwise."""
-        if type(value) is float:
-            text = repr(value)
-            return text if text not in ("inf", "-inf", "nan") else self.bind("constant", value)
-        if type(value) in _INLINE_TYPES:
-            text = repr(value)
-            if len(text) <= _LONGEST_INLINE:
-                return f"({text})" if text.startswith("-") else text
-        return self.bind("constant", value)
+        source = _written_out(value)
+        if source is None:
+            source = self.bind("constant", value)
+        if value is not None:
+            self._values.add(source)
+        return source
+
+    def is_value(self, source: str) -> bool:
+        """Whether source is a constant other than None."""
+        return source in self._values
 
     def text(self) -> str:
         """The source."""
@@ -109,3 +112,15 @@ class SourceModule:
         namespace = dict(self.globals)
         exec(compile(self.text(), "<generated query>", "exec"), namespace)
         return namespace[entry]
+
+
+def _written_out(value: Any) -> str | None:
+    """Source of a constant; None for one that is long or has no literal."""
+    if type(value) is float:
+        text = repr(value)
+        return text if text not in ("inf", "-inf", "nan") else None
+    if type(value) in _INLINE_TYPES:
+        text = repr(value)
+        if len(text) <= _LONGEST_INLINE:
+            return f"({text})" if text.startswith("-") else text
+    return None

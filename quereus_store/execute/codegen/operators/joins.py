@@ -162,8 +162,7 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     right = compiler.open(node.right)
     row = compiler.row_source(right, column_ids(node.right.columns))
     compiled = compiler.expressions(right)
-    nullable = [compiled.value(key) for key in node.right_keys if key.nullable]
-    present = " and ".join(f"{source} is not None" for source in nullable)
+    present = " and ".join(compiled.null_test(key, False) for key in node.right_keys if key.nullable)
     if present and node.kind is not JoinKind.FULL:
         right.clauses.append(Clause("if", present))
     key = _join_key(compiler, right, node.right_keys, node)

@@ -1,0 +1,1 @@
+"""Differential tests: the same statements asked in different ways must have the same answers."""

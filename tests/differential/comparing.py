@@ -1,0 +1,87 @@
+"""Running one query in every system of a world and comparing the answers."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import quereus_store
+from tests.differential.queries import Query
+from tests.differential.worlds import World
+
+Rows = list[tuple[Any, ...]]
+
+
+class Difference(AssertionError):
+    """Two ways of asking gave different answers."""
+
+
+def normalized(rows: Rows, types: Sequence[str]) -> Rows:
+    """Rows in which equal values are the same: reals rounded, texts that ignore case lowered."""
+    makers: list[Callable[[Any], Any]] = [_NORMAL.get(kind, _plain) for kind in types]
+    return [tuple([make(value) for make, value in zip(makers, row, strict=True)]) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else _real(value) if isinstance(value, float) else value
+
+
+def _real(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else float(f"{float(value):.9g}") + 0.0
+
+
+def _lower(value: Any) -> Any:
+    return None if value is None else value.lower()
+
+
+_NORMAL: dict[str, Callable[[Any], Any]] = {"nocase": _lower, "real": _real}
+
+
+def compare(expected: Rows, actual: Rows, query: Query, label: str) -> None:
+    """Raise a :class:`Difference` unless the rows are the same and in the order that is promised."""
+    wanted, got = normalized(expected, query.types), normalized(actual, query.types)
+    if Counter(wanted) != Counter(got):
+        missing, extra = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
+        raise Difference(
+            f"{label}: missing {dict(missing)}, extra {dict(extra)}\n{query.quereus}\n{query.sqlite}\n{query.parameters}"
+        )
+    if query.ordered:
+        orders = [[tuple(row[index] for index in query.ordered) for row in rows] for rows in (wanted, got)]
+        if orders[0] != orders[1]:
+            raise Difference(
+                f"{label}: order {orders[1]} instead of {orders[0]}\n{query.quereus}\n{query.parameters}"
+            )
+
+
+def run(connection: quereus_store.Connection, sql: str, parameters: dict[str, object], label: str) -> Rows:
+    """All rows of a query; any exception is a difference."""
+    try:
+        return connection.execute(sql, parameters).fetchall()
+    except Exception as error:
+        raise Difference(f"{label}: {type(error).__name__}: {error}\n{sql}\n{parameters}") from error
+
+
+def sqlite_rows(world: World, query: Query) -> Rows | None:
+    """SQLite's answer, None where SQLite itself refuses the query."""
+    try:
+        return world.sqlite.execute(query.sqlite, query.parameters).fetchall()
+    except sqlite3.Error:
+        return None
+
+
+def check_query(world: World, query: Query) -> bool:
+    """Compare all systems; False when SQLite has no answer to compare with."""
+    expected = sqlite_rows(world, query)
+    if expected is None:
+        return False
+    for label, connection in world.connections.items():
+        compare(expected, run(connection, query.quereus, query.parameters, label), query, label)
+    plain = world.connections["memory, indexes"]
+    plain.execute("pragma disabled_rules = 'all'")
+    try:
+        compare(expected, run(plain, query.quereus, query.parameters, "no rules"), query, "no rules")
+    finally:
+        plain.execute("pragma disabled_rules = ''")
+    return True

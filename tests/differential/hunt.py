@@ -1,0 +1,95 @@
+"""Hunt for differences: ``python -m tests.differential.hunt KIND --seed 0 --count 1000``.
+
+Every difference is made as small as it gets and printed with the seed that gives it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.differential.choices import Choices, shrink
+from tests.differential.comparing import Difference, check_query
+from tests.differential.queries import Queries
+from tests.differential.worlds import World, open_world
+
+Check = Callable[[World, Choices], bool]
+
+
+def check_random_query(world: World, choices: Choices) -> bool:
+    """One random query."""
+    return check_query(world, Queries(choices).query())
+
+
+CHECKS: dict[str, Check] = {"query": check_random_query}
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0]
+
+
+def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, limit: int) -> int:
+    found = 0
+    refused = 0
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(0, count, per_world):
+            world_seed = seed + number
+            path = Path(folder) / str(world_seed) if durable else None
+            world = open_world(Choices(world_seed), path)
+            for query_seed in range(world_seed, world_seed + per_world):
+                choices = Choices(query_seed)
+                try:
+                    refused += not check(world, choices)
+                except Difference as error:
+                    found += 1
+                    report(check, world, world_seed, query_seed, choices.recorded, error)
+                    if found >= limit:
+                        return found
+            world.close()
+    print(
+        f"{count} done, {found} differences, {refused} without comparison, {time.monotonic() - started:.0f} s"
+    )
+    return found
+
+
+def report(
+    check: Check, world: World, world_seed: int, query_seed: int, recorded: Sequence[int], error: Difference
+) -> None:
+    smallest = error
+
+    def fails(candidate: Sequence[int]) -> bool:
+        nonlocal smallest
+        try:
+            check(world, Choices(replay=candidate))
+        except Difference as again:
+            smallest = again
+            return True
+        except (IndexError, sqlite3.Error):
+            return False
+        return False
+
+    print(f"--- world {world_seed}, query {query_seed}, indexes {list(world.indexes)}")
+    best = shrink(recorded, fails)
+    fails(best)
+    print(smallest, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=sorted(CHECKS), nargs="?", default="query")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--world", type=int, default=50, help="queries per database")
+    parser.add_argument("--durable", action="store_true", help="on LMDB and LevelDB as well")
+    parser.add_argument("--limit", type=int, default=5, help="stop after so many differences")
+    given = parser.parse_args()
+    hunt(CHECKS[given.kind], given.seed, given.count, given.world, given.durable, given.limit)
+
+
+if __name__ == "__main__":
+    main()
