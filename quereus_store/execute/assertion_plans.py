@@ -35,7 +35,9 @@ _Row = tuple[Any, ...]
 def explain_assertion(session: Session, view: ReadView, name: str) -> Iterator[_Row]:
     """One row per reference to a table; raises NOTFOUND for an unknown assertion."""
     assertion = _named(view, name)
-    plan = bind_query(assertion_context(session, view, assertion.schema), violation_query(assertion))
+    plan = bind_query(
+        assertion_context(session, view, assertion.schema), violation_query(assertion.expression)
+    )
     violation = f"select 1 where not ({render_expression(assertion.expression)})"
     for number, (scan, classification, parameters) in enumerate(_references(plan), 1):
         base = scan.table.qualified_name.lower()

@@ -1,54 +1,80 @@
 """Assertions: conditions over whole tables that hold whenever a transaction commits.
 
-At commit the :class:`AssertionGuard` of the session runs the violation query
-(``select 1 where not (<condition>)``) of each assertion that the transaction may have
-broken: one that reads a table with a *net* change.  A row that came and went, or that changed and
-changed back, is no net change, so such a transaction is not judged for it.  An assertion that
-reads no table is judged whenever anything changed.
+At commit the :class:`AssertionGuard` of the session judges each assertion that the transaction may
+have broken: one that reads a table with a *net* change.  A row that came and went, or that
+changed and changed back, is no net change, so such a transaction is not judged for it.  An
+assertion that reads no table is judged whenever anything changed.
 
-A maintained table counts as read together with the tables that its body reads.  Compiled violation
-queries are kept until the catalog or an option of the session changes.
+Judging runs the violation query (``select 1 where not (<condition>)``), conjunct by conjunct.  Once an
+assertion has been found to hold by a transaction that then committed, it holds before every
+later one, and a conjunct that allows it is judged by the changed keys alone
+(:mod:`quereus_store.execute.assertion_deltas`).
+
+Compiled queries are kept until the catalog or an option of the session changes.
 
 Chapter: dml-transactions-constraints, section 12; seed: sql-ddl, section 2.6.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute import prepared as prepare
+from quereus_store.execute.assertion_deltas import (
+    TableKey,
+    conjuncts_of,
+    keyed_queries,
+    scans_of,
+    table_key,
+)
 from quereus_store.execute.dml.changes import Change
 from quereus_store.execute.prepared import PreparedQuery
 from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_query
-from quereus_store.schema.manager import MAIN, assertions_of
-from quereus_store.schema.objects import AssertionSchema, Operation, TableSchema, fold
+from quereus_store.schema.manager import MAIN, assertions_of, find_relation
+from quereus_store.schema.objects import AssertionSchema, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import parameters
-from quereus_store.types import to_text
+from quereus_store.types import LogicalType, to_text
 from quereus_store.types.json import render_json
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
 
-_SAMPLES = 5
+PartKey = tuple[str, str, int]
+"""Folded schema and name of an assertion, and the place of a conjunct in it."""
 
-TableKey = tuple[str, str]
-"""Folded schema and name of a table."""
+_SAMPLES = 5
+_FEW_KEYS = 8
+_MOST_KEYS = 512
+"""With more changed keys than this, all of an assertion is judged at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedConjunct:
+    """A part of an assertion: its violation query, the tables that it reads, and queries by changed key."""
+
+    query: PreparedQuery
+    tables: tuple[TableSchema, ...]
+    keyed: Mapping[TableKey, tuple[PreparedQuery, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedAssertion:
-    """An assertion, its violation query and the tables that it reads, also through views."""
+    """An assertion ready to be judged."""
 
     assertion: AssertionSchema
-    query: PreparedQuery
-    tables: tuple[TableSchema, ...]
+    parts: tuple[WatchedConjunct, ...]
+
+    def reads(self, key: TableKey) -> bool:
+        """Whether it reads a table, also through views."""
+        return any(table_key(table) == key for part in self.parts for table in part.tables)
 
 
 def assertion_label(assertion: AssertionSchema) -> str:
@@ -58,9 +84,9 @@ def assertion_label(assertion: AssertionSchema) -> str:
     return f"{assertion.schema}.{assertion.name}"
 
 
-def violation_query(assertion: AssertionSchema) -> nodes.Query:
-    """The query that gives a row where the assertion does not hold."""
-    negated = nodes.UnaryOperation(nodes.UnaryOperator.NOT, assertion.expression)
+def violation_query(expression: nodes.Expression) -> nodes.Query:
+    """The query that gives a row where a condition does not hold."""
+    negated = nodes.UnaryOperation(nodes.UnaryOperator.NOT, expression)
     one = nodes.ResultColumn(nodes.Literal.of(1))
     return nodes.Query(nodes.Select((one,), where=negated))
 
@@ -68,39 +94,55 @@ def violation_query(assertion: AssertionSchema) -> nodes.Query:
 def compile_assertion(
     session: Session, transaction: ReadView, assertion: AssertionSchema
 ) -> WatchedAssertion:
-    """Plan and compile the violation query; names are looked up in the assertion's schema first."""
+    """Plan and compile all queries; names are looked up in the assertion's schema first."""
     for parameter in parameters(assertion.expression):
         raise sql_error(
             StatusCode.ERROR,
             f"assertion '{assertion_label(assertion)}' may not reference bind parameters.",
             parameter.position,
         )
-    context = assertion_context(session, transaction, assertion.schema)
-    query = prepare.prepare_query(session.engine, violation_query(assertion), context)
-    return WatchedAssertion(assertion, query, _tables_read(session, transaction, context))
+    conjuncts = conjuncts_of(assertion.expression)
+    parts = tuple(_conjunct(session, transaction, assertion.schema, conjunct) for conjunct in conjuncts)
+    return WatchedAssertion(assertion, parts)
+
+
+def _conjunct(
+    session: Session, transaction: ReadView, schema: str, conjunct: nodes.Expression
+) -> WatchedConjunct:
+    engine = session.engine
+    context = assertion_context(session, transaction, schema)
+    query = prepare.prepare_query(engine, violation_query(conjunct), context)
+    scans = tuple(
+        scans_of(bind_query(assertion_context(session, transaction, schema), violation_query(conjunct)))
+    )
+
+    def resolve(reference: nodes.TableReference) -> TableSchema | None:
+        found = find_relation(transaction.catalog, context.schema_path, reference.schema, reference.name)
+        return found if isinstance(found, TableSchema) else None
+
+    keyed = {
+        key: tuple(_keyed(session, transaction, schema, key, tree) for tree in trees)
+        for key, trees in keyed_queries(conjunct, scans, resolve, engine.registry).items()
+    }
+    return WatchedConjunct(query, tuple(context.references.tables.values()), keyed)
+
+
+def _keyed(
+    session: Session, transaction: ReadView, schema: str, key: TableKey, tree: nodes.Query
+) -> PreparedQuery:
+    table = transaction.catalog.table(*key)
+    assert table is not None
+    slots: dict[int | str, LogicalType] = {
+        number: table.columns[part.column].type for number, part in enumerate(table.primary_key.parts)
+    }
+    context = replace(assertion_context(session, transaction, schema), parameters=slots)
+    return prepare.prepare_query(session.engine, tree, context)
 
 
 def assertion_context(session: Session, transaction: ReadView, schema: str) -> BindContext:
     """A context for stored bodies of a schema: its own tables first, then the session's path."""
     others = [name for name in session.schema_path if fold(name) != fold(schema)]
     return session.engine.bind_context(transaction.catalog, (schema, *others), session.options, {})
-
-
-def _tables_read(session: Session, transaction: ReadView, context: BindContext) -> tuple[TableSchema, ...]:
-    """The tables that a bound query refers to, and those that maintained ones are computed from."""
-    found: dict[TableKey, TableSchema] = {}
-    pending = list(context.references.tables.values())
-    while pending:
-        table = pending.pop()
-        key = (fold(table.schema), fold(table.name))
-        if key in found:
-            continue
-        found[key] = table
-        if table.derivation is not None:
-            body = assertion_context(session, transaction, table.schema)
-            bind_query(body, table.derivation.query)
-            pending += body.references.tables.values()
-    return tuple(found.values())
 
 
 class AssertionGuard:
@@ -111,21 +153,35 @@ class AssertionGuard:
         self._version: tuple[int, int] | None = None
         self._watched: tuple[WatchedAssertion, ...] = ()
 
-    def check(self, transaction: Transaction) -> None:
-        """Judge a transaction that is about to commit; raises CONSTRAINT for an assertion that it breaks."""
+    def check(self, transaction: Transaction) -> Callable[[], None] | None:
+        """Judge a transaction that is about to commit; raises CONSTRAINT for an assertion that it breaks.
+
+        Gives what is to be done once the transaction has been committed.
+        """
         if not transaction.changes or not transaction.catalog.has_assertions:
-            return
+            return None
         changed = ChangedTables(transaction.changes)
+        judged: dict[PartKey, AssertionSchema] = {}
         for watched in self._assertions(transaction):
-            if not watched.tables or any(map(changed.includes, watched.tables)):
-                self._judge(transaction, watched)
+            for number, part in enumerate(watched.parts):
+                if not part.tables or any(map(changed.includes, part.tables)):
+                    key = (*_name_of(watched.assertion), number)
+                    held = self._known_to_hold.get(key) is watched.assertion
+                    self._judge_part(transaction, watched.assertion, part, changed, held)
+                    judged[key] = watched.assertion
+        return partial(self._known_to_hold.update, judged)
+
+    @property
+    def _known_to_hold(self) -> dict[PartKey, AssertionSchema]:
+        """The conjuncts that have been found to hold by a transaction that was committed."""
+        return self._session.engine.assertions_held
 
     def check_readers(self, transaction: Transaction, table: TableSchema) -> None:
         """Judge the assertions that read a table whose rows a schema change has rewritten."""
-        key = (fold(table.schema), fold(table.name))
         for watched in self._assertions(transaction):
-            if any((fold(read.schema), fold(read.name)) == key for read in watched.tables):
-                self._judge(transaction, watched)
+            if watched.reads(table_key(table)):
+                for part in watched.parts:
+                    self._judge(transaction, watched.assertion, part)
 
     def _assertions(self, transaction: Transaction) -> tuple[WatchedAssertion, ...]:
         version = (transaction.catalog.version, self._session.options_version)
@@ -137,13 +193,55 @@ class AssertionGuard:
             self._version = version
         return self._watched
 
-    def _judge(self, transaction: Transaction, watched: WatchedAssertion) -> None:
-        query = watched.query
-        result = query.run(query.runtime(self._session, transaction, ()))
+    def _judge_part(
+        self,
+        transaction: Transaction,
+        assertion: AssertionSchema,
+        part: WatchedConjunct,
+        changed: ChangedTables,
+        held: bool,
+    ) -> None:
+        keys = self._keys_to_judge(transaction, part, changed) if held and part.keyed else None
+        if keys is None:
+            self._judge(transaction, assertion, part)
+            return
+        for query, values in keys:
+            for key in values:
+                if self._rows(transaction, query, key):
+                    raise assertion_violation(assertion, [key])
+
+    def _keys_to_judge(
+        self, transaction: Transaction, part: WatchedConjunct, changed: ChangedTables
+    ) -> list[tuple[PreparedQuery, list[Row]]] | None:
+        """The queries to run and the keys to run them for; None where the whole is to be judged."""
+        found = []
+        for table in part.tables:
+            if not changed.includes(table):
+                continue
+            queries = part.keyed.get(table_key(table))
+            keys = None if queries is None else changed.keys(table)
+            if queries is None or keys is None or len(keys) > _MOST_KEYS:
+                return None
+            rows = self._session.engine.table(table).count(transaction.reader(table.module))
+            if len(keys) > _FEW_KEYS and 2 * len(keys) >= rows:
+                return None
+            found += [(query, keys) for query in queries]
+        return found
+
+    def _judge(self, transaction: Transaction, assertion: AssertionSchema, part: WatchedConjunct) -> None:
+        rows = self._rows(transaction, part.query, ())
+        if rows:
+            raise assertion_violation(assertion, rows)
+
+    def _rows(self, transaction: Transaction, query: PreparedQuery, values: Row) -> list[Row]:
+        result = query.run(query.runtime(self._session, transaction, values))
         rows = list(islice((row for batch in result.batches() for row in batch), _SAMPLES))
         result.close()
-        if rows:
-            raise assertion_violation(watched.assertion, rows)
+        return rows
+
+
+def _name_of(assertion: AssertionSchema) -> TableKey:
+    return fold(assertion.schema), fold(assertion.name)
 
 
 def assertion_violation(assertion: AssertionSchema, samples: Iterable[Row]) -> Error:
@@ -171,47 +269,60 @@ class ChangedTables:
         for change in changes:
             table = change.table
             self._logs.setdefault((fold(table.module), table.storage_id), []).append(change)
-        self._names = {
-            (fold(change.table.schema), fold(change.table.name)): log
-            for log in self._logs.values()
-            for change in log
-        }
-        self._verdicts: dict[int, bool] = {}
+        self._by_name = {table_key(change.table): log for log in self._logs.values() for change in log}
+        self._nets: dict[int, dict[Any, _Net] | None] = {}
 
     def includes(self, table: TableSchema) -> bool:
-        """Whether a table has a net change; it is known by its rows' place, and by its name."""
-        log = self._logs.get((fold(table.module), table.storage_id))
-        if log is None:
-            log = self._names.get((fold(table.schema), fold(table.name)))
+        """Whether a table has a net change."""
+        log = self._log(table)
         if log is None:
             return False
-        verdict = self._verdicts.get(id(log))
-        if verdict is None:
-            verdict = self._verdicts[id(log)] = _has_net_change(log)
-        return verdict
+        net = self._net(log)
+        return net is None or any(old != new for _, old, new in net.values())
+
+    def keys(self, table: TableSchema) -> list[Row] | None:
+        """The primary keys of rows that are new or different; None where they cannot be told."""
+        log = self._log(table)
+        if log is None:
+            return []
+        net = self._net(log)
+        if net is None or log[0].table.primary_key != table.primary_key:
+            return None
+        keys = [key for key, old, new in net.values() if new is not None and old != new]
+        return None if any(None in key for key in keys) else keys
+
+    def _log(self, table: TableSchema) -> list[Change] | None:
+        """A table's changes; it is known by the place of its rows, or else by its name."""
+        log = self._logs.get((fold(table.module), table.storage_id))
+        return log if log is not None else self._by_name.get(table_key(table))
+
+    def _net(self, log: list[Change]) -> dict[Any, _Net] | None:
+        if id(log) not in self._nets:
+            self._nets[id(log)] = _net_change(log)
+        return self._nets[id(log)]
 
 
-def _has_net_change(log: list[Change]) -> bool:
-    operations = {change.operation for change in log}
-    if operations in ({Operation.INSERT}, {Operation.DELETE}):
-        return True
+_Net = tuple[Row, Row | None, Row | None]
+"""A primary key with its row before and after all changes."""
+
+
+def _net_change(log: list[Change]) -> dict[Any, _Net] | None:
+    """What became of each key; None where the table's key has changed on the way."""
     table = log[0].table
     if any(change.table.primary_key != table.primary_key for change in log):
-        return True
+        return None
     parts = [part.column for part in table.primary_key.parts]
-    net: dict[Any, list[Row | None]] = {}
+    net: dict[Any, _Net] = {}
 
     def note(row: Row, before: Row | None, after: Row | None) -> None:
-        key: Any = tuple([row[column] for column in parts])
+        key = tuple([row[column] for column in parts])
+        name: Any = key
         try:
-            entry = net.get(key)
+            entry = net.get(name)
         except TypeError:
-            key = repr(key)
-            entry = net.get(key)
-        if entry is None:
-            net[key] = [before, after]
-        else:
-            entry[1] = after
+            name = repr(key)
+            entry = net.get(name)
+        net[name] = (key, before, after) if entry is None else (key, entry[1], after)
 
     for change in log:
         # All old rows of a statement go before its new ones come, so that keys may change places.
@@ -219,4 +330,4 @@ def _has_net_change(log: list[Change]) -> bool:
             note(row, row, None)
         for row in change.new:
             note(row, None, row)
-    return any(before != after for before, after in net.values())
+    return net

@@ -123,7 +123,9 @@ def set_collation(alteration: Alteration, action: nodes.SetCollation) -> None:
     if not honours_collation(column.type):
         alteration.publish(new)
         return
-    alteration.publish(alteration.rewrite(new))
+    stored = alteration.rewrite(new)
+    alteration.publish(stored)
+    _judge_at_commit(alteration, stored)
 
 
 # --- a column and what knows of it ------------------------------------------------------------------------
@@ -181,7 +183,7 @@ def _rewrite_values(alteration: Alteration, new: TableSchema, position: int, cha
 
 
 def _judge_at_commit(alteration: Alteration, table: TableSchema) -> None:
-    """Let the assertions that read the table have their say: its values are others now."""
+    """Let the assertions that read the table have their say: its values are others, or compare otherwise."""
     guard = alteration.session.assertions
 
     def judge(transaction: Transaction) -> None:
