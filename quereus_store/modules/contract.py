@@ -255,6 +255,18 @@ class Table(Protocol):
         ...
 
 
+@runtime_checkable
+class VersionedTable(Protocol):
+    """A table whose rows other processes may change: it tells one state from another."""
+
+    def version(self, transaction: Any) -> int:
+        """A number that every commit raises which changes the table.
+
+        In a transaction that has changed it, the number that its commit will give it.
+        """
+        ...
+
+
 class EngineServices(Protocol):
     """What the engine lends a module, since modules know no SQL."""
 

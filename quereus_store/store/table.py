@@ -218,6 +218,10 @@ class StoreTable:
         """The number of rows, from the table's state record."""
         return transaction.row_count(self._store)
 
+    def version(self, transaction: Transaction) -> int:
+        """The table's change counter, as the transaction will leave it."""
+        return table_state(transaction.kv, self._store)[0] + transaction.changed(self._store)
+
     def conflicts(self, transaction: Transaction, row: Row, replacing: Row | None = None) -> list[Conflict]:
         """The existing rows that ``row`` would collide with, primary key first."""
         return writes.conflicts(transaction.kv, self.rows, self.indexes, row, replacing)

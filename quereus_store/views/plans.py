@@ -4,7 +4,8 @@
 strategy           for
 =================  ===============================================================
 ``delta``          bodies that are linear in what changed
-``merge``          groupings whose aggregates can be added to and taken from
+``merge``          groupings whose stored aggregates can be added to and taken from
+``states``         groupings whose aggregates are followed by states in memory
 ``touched keys``   bodies with anchor columns: groupings, windows, outer joins, sets
 ``rebuild``        everything else, and changes of most of a table
 =================  ===============================================================
@@ -32,8 +33,10 @@ from quereus_store.views.body import TableKey, hidden_scans, key_of, scans
 from quereus_store.views.deltas.anchors import Anchors, anchors
 from quereus_store.views.deltas.keyed import KeyColumns, Keyed, TooMuch
 from quereus_store.views.deltas.linear import MOST_SCANS, Linear
+from quereus_store.views.deltas.grouping import grouping_of
 from quereus_store.views.deltas.merging import Merging, merging_of
 from quereus_store.views.deltas.order import depends_on_order
+from quereus_store.views.deltas.states import GroupStates, Stateful, algebras_of
 from quereus_store.views.deltas.substitution import is_linear, scan_id, with_columns
 from quereus_store.views.graph import Member
 from quereus_store.views.programs import Program
@@ -106,6 +109,7 @@ class Maintained:
         self.plan = self._normalized(member.body.plan)
         self._scans = list(scans(self.plan))
         self._hidden = {key_of(scan.table) for scan in hidden_scans(self.plan)}
+        self._states = GroupStates(engine, member.body.sources.values())
         self._chosen: dict[frozenset[TableKey], Strategy] = {}
 
     def strategy(self, changed: frozenset[TableKey]) -> Strategy:
@@ -119,8 +123,11 @@ class Maintained:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """How the stored rows have to change."""
+        strategy = self.strategy(frozenset(deltas))
+        if strategy.name != Stateful.name and self._states.groups is not None:
+            self._states.forget()
         try:
-            return self.strategy(frozenset(deltas)).difference(session, transaction, deltas)
+            return strategy.difference(session, transaction, deltas)
         except TooMuch:
             return self.rebuild.difference(session, transaction, deltas)
 
@@ -132,9 +139,17 @@ class Maintained:
         if all(is_linear(self.plan, scan_id(scan)) for scan in moved):
             return Linear(compile_plan, self.plan, moved, self._rows)
         keyed = self._keyed(moved)
-        merging = merging_of(self.table, self.plan, moved, self._context.number)
-        if merging is not None:
-            return Merging(compile_plan, merging, moved, keyed, self._rows, self._points)
+        number = self._context.number
+        grouping = grouping_of(self.table, self.plan, moved, number)
+        if grouping is not None:
+            merging = merging_of(grouping)
+            if merging is not None:
+                return Merging(compile_plan, grouping, merging, moved, keyed, self._rows, self._points)
+            algebras = algebras_of(self._engine, grouping.aggregates)
+            if algebras is not None:
+                return Stateful(
+                    compile_plan, number, grouping, algebras, moved, self._states, self._rows, self._points
+                )
         return keyed or self.rebuild
 
     def _keyed(self, moved: Sequence[plans.TableScan]) -> Keyed | None:

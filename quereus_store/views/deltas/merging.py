@@ -27,23 +27,15 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.functions.registry import Algebra
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import (
-    AggregateCall,
-    BoundExpression,
-    Column,
-    ColumnRef,
-    IsTest,
-    Truth,
-)
-from quereus_store.schema.objects import TableSchema
-from quereus_store.types import BOOLEAN, DATE, DATETIME, INTEGER, REAL, TEXT, TIME
+from quereus_store.plan.expressions import AggregateCall, BoundExpression
+from quereus_store.types import DATE, DATETIME, INTEGER, REAL, TEXT, TIME
 from quereus_store.types.collations import honours_collation
 from quereus_store.views.body import TableKey
 from quereus_store.views.deltas.keyed import Keyed, TooMuch
 from quereus_store.views.deltas.linear import Compile, Terms
-from quereus_store.views.deltas.substitution import is_linear, scan_id
+from quereus_store.views.deltas.grouping import Grouping
 from quereus_store.views.programs import Program
-from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
+from quereus_store.views.rows import Delta, Difference, RowSet, cells
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -127,9 +119,13 @@ def _merge_average(total: int, count: int, combine: Callable[..., Any]) -> Merge
     return lambda stored, changes, values: combine(values[total], values[count])
 
 
-def _merge_algebra(place: int, slot: int, algebra: Algebra) -> Merge:
+def _merge_algebra(place: int, slot: int, algebra: Algebra, single: bool) -> Merge:
+    """``single``: the changes are bare arguments, and not tuples of them."""
     decode = algebra.decode
     assert decode is not None
+
+    def wrapped(values: list[Any]) -> list[Any]:
+        return [(value,) for value in values] if single else values
 
     def merge(stored: Row | None, changes: Sequence[Changes], values: list[Any]) -> Any:
         own = changes[place]
@@ -137,9 +133,9 @@ def _merge_algebra(place: int, slot: int, algebra: Algebra) -> Merge:
         if own.removed:
             if algebra.remove is None or not algebra.decode_exact:
                 raise Recompute
-            for arguments in own.removed:
+            for arguments in wrapped(own.removed):
                 state = algebra.remove(state, arguments)
-        for arguments in own.added:
+        for arguments in wrapped(own.added):
             state = algebra.add(state, arguments)
         return algebra.finish(state)
 
@@ -155,127 +151,22 @@ _EXTREMES: Mapping[str, Callable[..., Any]] = {"min": min, "max": max}
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A grouping that can be merged.
+    """How the aggregates of a grouping are merged.
 
-    ``inputs`` gives, per aggregate, where its arguments and its filter stand in the rows of
-    ``arguments`` (behind the group's keys); ``merges`` are in an order in which each finds
-    the values that it needs, ``order`` says which aggregate each is.
+    ``merges`` are in an order in which each finds the values that it needs, each with the
+    place of its aggregate; ``counter`` is the aggregate that counts the rows of a group.
     """
 
-    grouping: plans.Aggregate
-    arguments: plans.PlanNode
-    inputs: tuple[tuple[tuple[int, ...], int | None], ...]
     merges: tuple[tuple[int, Merge], ...]
     counter: int | None
-    outputs: tuple[int, ...] | None
-    finish: plans.PlanNode
-    key: tuple[int, ...]
 
 
-def merging_of(
-    table: TableSchema, plan: plans.PlanNode, moved: Sequence[plans.TableScan], number: Callable[[], int]
-) -> MergePlan | None:
-    """The way to merge changes of these scans into a view's groups; None where there is none."""
-    grouping = plan
-    while isinstance(grouping, plans.Project | plans.Sort):
-        grouping = grouping.input
-    if not isinstance(grouping, plans.Aggregate) or grouping.sets is not None:
+def merging_of(grouping: Grouping) -> MergePlan | None:
+    """The way to merge changes into stored groups; None where what is stored does not tell enough."""
+    if grouping.filtered:
         return None
-    if not all(is_linear(grouping.input, scan_id(scan)) for scan in moved):
-        return None
-    if not all(map(_is_simple_key, grouping.keys, grouping.using)):
-        return None
-    positions = _output_positions(plan, grouping)
-    own_key = _group_key(table, grouping, positions)
-    if own_key is None:
-        return None
-    slots = [positions.get(column.id) for column in grouping.columns[len(grouping.keys) :]]
-    merges = _Merges(grouping.aggregates, slots)
-    if not merges.complete:
-        return None
-    arguments, inputs = _arguments(grouping, number)
-    given = plans.GivenRows(grouping.columns, 0, 1.0)
-    by_output = {position: column for column, position in positions.items()}
-    ids = [column.id for column in grouping.columns]
-    plain = len(by_output) == len(plan.columns)
-    outputs = tuple([ids.index(by_output[p]) for p in range(len(plan.columns))]) if plain else None
-    return MergePlan(
-        grouping,
-        arguments,
-        inputs,
-        tuple(merges.found.items()),
-        merges.counter,
-        outputs,
-        _over(plan, grouping, given),
-        own_key,
-    )
-
-
-def _is_simple_key(key: BoundExpression, using: str) -> bool:
-    return is_plain(key.type) and (using == "BINARY" or not honours_collation(key.type))
-
-
-def _output_positions(plan: plans.PlanNode, grouping: plans.Aggregate) -> dict[int, int]:
-    """For each column of the grouping that is an output just as it is, its position there."""
-    meaning: dict[int, int | None] = {column.id: column.id for column in grouping.columns}
-    chain: list[plans.PlanNode] = []
-    node = plan
-    while node is not grouping:
-        chain.append(node)
-        node = node.input  # type: ignore[attr-defined]
-    for node in reversed(chain):
-        if isinstance(node, plans.Project):
-            meaning = {
-                column.id: meaning.get(expression.id) if isinstance(expression, ColumnRef) else None
-                for column, expression in zip(node.columns, node.expressions, strict=True)
-            }
-    found: dict[int, int] = {}
-    for position, column in enumerate(plan.columns):
-        source = meaning.get(column.id)
-        if source is not None:
-            found.setdefault(source, position)
-    return found
-
-
-def _group_key(
-    table: TableSchema, grouping: plans.Aggregate, positions: Mapping[int, int]
-) -> tuple[int, ...] | None:
-    """For each part of the stored key, which key of the group it is; None if one is something else."""
-    keys = {positions.get(column.id): place for place, column in enumerate(grouping.columns[: len(grouping.keys)])}
-    places = [keys.get(part.column) for part in table.primary_key.parts]
-    return None if None in places else tuple(places)  # type: ignore[arg-type]
-
-
-def _over(
-    plan: plans.PlanNode, grouping: plans.PlanNode, given: plans.PlanNode
-) -> plans.PlanNode:
-    """What stands over the grouping, over given groups instead."""
-    if plan is grouping:
-        return given
-    return plans.map_inputs(plan, lambda child: _over(child, grouping, given))
-
-
-def _arguments(
-    grouping: plans.Aggregate, number: Callable[[], int]
-) -> tuple[plans.PlanNode, tuple[tuple[tuple[int, ...], int | None], ...]]:
-    """The grouping's input as rows of keys and arguments, and where each aggregate finds its own."""
-    expressions: list[BoundExpression] = list(grouping.keys)
-    inputs = []
-    for call in grouping.aggregates:
-        places = tuple(range(len(expressions), len(expressions) + len(call.arguments)))
-        expressions += call.arguments
-        condition = None
-        if call.filter is not None:
-            condition = len(expressions)
-            expressions.append(IsTest(BOOLEAN, False, None, call.filter, Truth.TRUE))
-        inputs.append((places, condition))
-    columns = tuple(
-        [
-            Column(number(), f"argument{place}", each.type, each.nullable, each.collation)
-            for place, each in enumerate(expressions)
-        ]
-    )
-    return plans.Project(columns, grouping.input, tuple(expressions)), tuple(inputs)
+    merges = _Merges(grouping.aggregates, grouping.slots)
+    return MergePlan(tuple(merges.found.items()), merges.counter) if merges.complete else None
 
 
 class _Merges:
@@ -348,7 +239,7 @@ class _Merges:
                 self.found[place] = _merge_average(total, count, algebra.decompose.combine)
             return
         if algebra.decode is not None and slot is not None and function.name != "sum" and not function.ordered:
-            self.found[place] = _merge_algebra(place, slot, algebra)
+            self.found[place] = _merge_algebra(place, slot, algebra, len(call.arguments) == 1)
 
 
 # --- the strategy -----------------------------------------------------------------------------------------
@@ -362,31 +253,31 @@ class Merging:
     def __init__(
         self,
         compile_plan: Compile,
+        grouping: Grouping,
         plan: MergePlan,
         moved: Sequence[plans.TableScan],
         keyed: Keyed | None,
         rows: RowSet,
         points: Callable[[Transaction, list[tuple[Any, ...]]], list[Row | None]],
     ) -> None:
-        self.terms = Terms(compile_plan, plan.arguments, moved)
+        self.terms = Terms(compile_plan, grouping.arguments, moved)
+        self._grouping = grouping
         self._compile = compile_plan
         self._plan = plan
         self._keyed = keyed
         self._rows = rows
         self._points = points
         self._finish: Program | None = None
-        self._width = len(plan.grouping.keys)
-        self._cancels = len(moved) > 1
-        self._key = cells(plan.key)
-        self._readers = [_reader(*inputs, call) for inputs, call in zip(
-            plan.inputs, plan.grouping.aggregates, strict=True
-        )]
+        self._width = grouping.width
+        self._key = cells(grouping.key)
+        self._readers = grouping.readers(whole=False)
+        self._output = None if grouping.outputs is None else cells(grouping.outputs)
 
     def difference(
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The new rows of all touched groups."""
-        groups = self._groups(session, transaction, deltas)
+        groups = self._grouping.split(self.terms.rows(session, transaction, deltas))
         names = list(groups)
         keys = list(map(self._key, names))
         found = self._points(transaction, keys)
@@ -412,24 +303,6 @@ class Merging:
             self._recompute(session, transaction, difference, again)
         return difference
 
-    def _groups(
-        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
-    ) -> dict[tuple[Any, ...], tuple[list[Row], list[Row]]]:
-        """The touched groups, each with the argument rows that came and that went."""
-        width = self._width
-        groups: dict[tuple[Any, ...], tuple[list[Row], list[Row]]] = {}
-        for sign, rows in self.terms.rows(session, transaction, deltas):
-            side = 0 if sign > 0 else 1
-            for row in rows:
-                group = groups.get(row[:width])
-                if group is None:
-                    group = groups[row[:width]] = ([], [])
-                group[side].append(row)
-        if self._cancels:
-            # The terms of several scans add rows that others take away again.
-            groups = {name: _net(*sides) for name, sides in groups.items()}
-        return groups
-
     def _values(self, stored: Row | None, added: list[Row], removed: list[Row]) -> list[Any] | None:
         """The values of a group's aggregates; None for a group that is empty now."""
         counter = self._plan.counter
@@ -454,12 +327,11 @@ class Merging:
         """Turn groups into rows of the view, and see which of them differ."""
         if not groups:
             return
-        outputs = self._plan.outputs
-        if outputs is not None:
-            rows = list(map(cells(outputs), groups))
+        if self._output is not None:
+            rows = list(map(self._output, groups))
         else:
             if self._finish is None:
-                self._finish = self._compile(self._plan.finish)
+                self._finish = self._compile(self._grouping.finish)
             rows = self._finish.rows(session, transaction, [groups])
         identity = self._rows.identity
         for stored, row in zip(old, rows, strict=True):
@@ -488,41 +360,3 @@ class Merging:
     def lines(self) -> list[str]:
         """The plan that makes groups and arguments of changed rows."""
         return self.terms.lines
-
-
-def _net(added: list[Row], removed: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Both sides without what they have in common."""
-    if not added or not removed:
-        return added, removed
-    surplus: dict[str, list[Row]] = {}
-    for row in removed:
-        surplus.setdefault(repr(row), []).append(row)
-    kept = []
-    for row in added:
-        known = surplus.get(repr(row))
-        if known:
-            known.pop()
-        else:
-            kept.append(row)
-    return kept, [row for rows in surplus.values() for row in rows]
-
-
-def _reader(
-    places: tuple[int, ...], condition: int | None, call: AggregateCall
-) -> Callable[[list[Row]], list[Any]]:
-    """A function from argument rows to what one aggregate is given of them."""
-    if not places:
-        # count(*): any value that is not NULL will do.
-        if condition is None:
-            return lambda rows: rows
-        return lambda rows: [row for row in rows if row[condition]]
-    whole = call.function.name not in ("count", "sum", "min", "max", "avg")
-    get: Callable[[Row], Any] = cells(places)
-    if not whole:
-        only = places[0]
-        if condition is None:
-            return lambda rows: [row[only] for row in rows]
-        return lambda rows: [row[only] for row in rows if row[condition]]
-    if condition is None:
-        return lambda rows: list(map(get, rows))
-    return lambda rows: [get(row) for row in rows if row[condition]]

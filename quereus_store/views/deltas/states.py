@@ -1,0 +1,316 @@
+"""Groups whose aggregates are kept as states in memory, because what is stored does not tell them.
+
+The average of reals, or an aggregate that a HAVING hides, cannot be brought up to date from the
+stored row.  So the states of all groups are kept beside the view: made by one pass over
+the sources when first needed, then changed row by row.  They are exact, so the values are
+those that the body gives.
+
+The states belong to the last committed rows, plus what the running transaction has done to
+them.  Each step notes what it replaced and queues a note with the transaction's commit.
+What a rollback cuts off that queue has not happened, and is taken back when the states are
+used next.  A commit by another process makes them worthless: they are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from quereus_store.execute.engine import Engine
+from quereus_store.functions.registry import Algebra
+from quereus_store.modules.contract import Row, VersionedTable
+from quereus_store.plan import nodes as plans
+from quereus_store.plan.expressions import AggregateCall
+from quereus_store.schema.objects import TableSchema
+from quereus_store.types.collations import honours_collation
+from quereus_store.types.sortkeys import order_key
+from quereus_store.views.body import TableKey
+from quereus_store.views.deltas.grouping import Grouping
+from quereus_store.views.deltas.linear import Compile, Terms, estimate_of
+from quereus_store.views.deltas.restriction import Restrictor, Target
+from quereus_store.views.deltas.substitution import reference
+from quereus_store.views.programs import Program
+from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+    from quereus_store.execute.transactions import Transaction
+
+Group = tuple[Any, ...]
+States = tuple[Any, ...]
+"""The number of rows of a group, then the state of each aggregate."""
+
+
+def algebras_of(engine: Engine, calls: Sequence[AggregateCall]) -> list[Algebra] | None:
+    """An algebra for each aggregate; None where one has none that can be used here."""
+    found = []
+    for call in calls:
+        algebra = _algebra(engine, call)
+        if algebra is None or call.distinct or call.order or call.function.ordered:
+            return None
+        found.append(algebra)
+    return found
+
+
+def _algebra(engine: Engine, call: AggregateCall) -> Algebra | None:
+    function = call.function
+    algebra = function.algebra
+    if algebra is None or not algebra.shares_state:
+        return None
+    if function.collated and function.keyed_algebra is not None:
+        argument = call.arguments[0]
+        if not is_plain(argument.type) or (honours_collation(argument.type) and call.using != "BINARY"):
+            return None
+        recipe = order_key(argument.type, argument.nullable, engine.collation(call.using))
+        return function.keyed_algebra(recipe.function)
+    return algebra if algebra.remove is not None else None
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one statement replaced: the states that groups had before; ``everything`` if all were new."""
+
+    replaced: dict[Group, States | None] = field(default_factory=dict)
+    everything: bool = False
+    after: list[int] | None = None
+    versions: Callable[[Transaction], list[int]] | None = None
+
+    def __call__(self, transaction: Transaction) -> None:
+        """Runs when the transaction is about to commit: the step was not taken back."""
+        assert self.versions is not None
+        self.after = self.versions(transaction)
+
+
+class GroupStates:
+    """The states of all groups of one view, as the current writer sees them."""
+
+    def __init__(self, engine: Engine, sources: Iterable[TableSchema]) -> None:
+        self.groups: dict[Group, States] | None = None
+        self._steps: list[tuple[Transaction, int, _Step]] = []
+        self._handles = [
+            (table.module, handle)
+            for table in sources
+            if isinstance(handle := engine.table(table), VersionedTable)
+        ]
+        self._versions: list[int] = []
+
+    def current(self, transaction: Transaction) -> dict[Group, States] | None:
+        """The states that go with what the transaction has seen so far; None where there are none."""
+        while self._steps:
+            owner, place, step = self._steps[-1]
+            if owner.committed and step.after is not None:
+                self._versions = step.after
+                self._steps.clear()
+                break
+            if (
+                owner is transaction
+                and place < len(transaction.deferred)
+                and transaction.deferred[place] is step
+            ):
+                return self.groups
+            self._steps.pop()
+            self._undo(step)
+        committed = [handle.version(transaction.snapshot(module)) for module, handle in self._handles]
+        if self._versions != committed:
+            self._versions = committed
+            self.groups = None
+        return self.groups
+
+    def _versions_in(self, transaction: Transaction) -> list[int]:
+        return [handle.version(transaction.reader(module)) for module, handle in self._handles]
+
+    def _undo(self, step: _Step) -> None:
+        if step.everything or self.groups is None:
+            self.groups = None
+            return
+        for group, states in step.replaced.items():
+            if states is None:
+                self.groups.pop(group, None)
+            else:
+                self.groups[group] = states
+
+    def fill(self, transaction: Transaction, groups: dict[Group, States]) -> None:
+        """Take states that were made from everything."""
+        self.groups = groups
+        self._note(transaction, _Step(everything=True))
+
+    def change(self, transaction: Transaction, changed: Mapping[Group, States | None]) -> None:
+        """Replace the states of some groups; None for a group that is gone."""
+        groups = self.groups
+        assert groups is not None
+        step = _Step({group: groups.get(group) for group in changed})
+        for group, states in changed.items():
+            if states is None:
+                groups.pop(group, None)
+            else:
+                groups[group] = states
+        self._note(transaction, step)
+
+    def _note(self, transaction: Transaction, step: _Step) -> None:
+        step.versions = self._versions_in
+        self._steps.append((transaction, len(transaction.deferred), step))
+        transaction.deferred.append(step)
+
+    def forget(self) -> None:
+        """Something changed the view past these states."""
+        self.groups = None
+        self._steps.clear()
+
+
+class _Again(Exception):
+    """A state cannot give a value up: the group has to be made anew."""
+
+
+class Stateful:
+    """Brings groups up to date by their states."""
+
+    name = "states"
+
+    def __init__(
+        self,
+        compile_plan: Compile,
+        number: Callable[[], int],
+        grouping: Grouping,
+        algebras: Sequence[Algebra],
+        moved: Sequence[plans.TableScan],
+        states: GroupStates,
+        rows: RowSet,
+        points: Callable[[Transaction, list[Group]], list[Row | None]],
+    ) -> None:
+        self._terms = Terms(compile_plan, grouping.arguments, moved)
+        self._compile = compile_plan
+        self._number = number
+        self._grouping = grouping
+        self._algebras = list(algebras)
+        self._finishers = [algebra.finish for algebra in algebras]
+        self._states = states
+        self._rows = rows
+        self._points = points
+        self._width = grouping.width
+        self._key = cells(grouping.key)
+        self._readers = grouping.readers(whole=True)
+        self._finish = compile_plan(grouping.finish)
+        self._all: Program | None = None
+        self._some: dict[tuple[tuple[bool, ...], float], Program] = {}
+
+    def difference(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Difference:
+        """The rows of all touched groups, by their states."""
+        touched = self._grouping.split(self._terms.rows(session, transaction, deltas))
+        if not touched:
+            return Difference()
+        groups = self._states.current(transaction)
+        if groups is None:
+            groups = self._make(session, transaction)
+            self._states.fill(transaction, groups)
+        else:
+            self._states.change(transaction, self._changed(session, transaction, groups, touched))
+        wanted = [
+            (*group, *[finish(state) for finish, state in zip(self._finishers, states[1:], strict=True)])
+            for group in touched
+            if (states := groups.get(group)) is not None
+        ]
+        rows = self._finish.rows(session, transaction, [wanted]) if wanted else []
+        found = self._points(transaction, list(map(self._key, touched)))
+        return self._rows.difference([row for row in found if row is not None], rows)
+
+    # -- states ------------------------------------------------------------------
+
+    def _changed(
+        self,
+        session: Session,
+        transaction: Transaction,
+        groups: Mapping[Group, States],
+        touched: Mapping[Group, tuple[list[Row], list[Row]]],
+    ) -> dict[Group, States | None]:
+        changed: dict[Group, States | None] = {}
+        again: list[Group] = []
+        for group, (added, removed) in touched.items():
+            try:
+                changed[group] = self._step(groups.get(group), added, removed)
+            except _Again:
+                again.append(group)
+        if again:
+            fresh = self._make(session, transaction, again)
+            changed.update({group: fresh.get(group) for group in again})
+        return changed
+
+    def _step(self, states: States | None, added: list[Row], removed: list[Row]) -> States | None:
+        if states is None:
+            states = (0, *[algebra.start() for algebra in self._algebras])
+        count = states[0] + len(added) - len(removed)
+        if count == 0 and self._width:
+            return None
+        new: list[Any] = [count]
+        for algebra, read, state in zip(self._algebras, self._readers, states[1:], strict=True):
+            if removed:
+                state = _without(algebra, state, read(removed))
+            for arguments in read(added):
+                state = algebra.add(state, arguments)
+            new.append(state)
+        return tuple(new)
+
+    def _make(
+        self, session: Session, transaction: Transaction, only: list[Group] | None = None
+    ) -> dict[Group, States]:
+        """The states of all groups, or of some, from the sources as they are."""
+        if only is None or not self._width:
+            if self._all is None:
+                self._all = self._compile(self._grouping.arguments)
+            found = self._all.rows(session, transaction)
+        else:
+            found = self._rows_of(session, transaction, only)
+        made: dict[Group, States] = {}
+        for group, (added, _) in self._grouping.split([(1, found)]).items():
+            states = self._step(None, added, [])
+            if states is not None:
+                made[group] = states
+        if not self._width and () not in made:
+            made[()] = (0, *[algebra.start() for algebra in self._algebras])
+        return made
+
+    def _rows_of(self, session: Session, transaction: Transaction, groups: list[Group]) -> list[Row]:
+        patterns: dict[tuple[bool, ...], list[Group]] = {}
+        for group in groups:
+            patterns.setdefault(tuple([cell is None for cell in group]), []).append(group)
+        found: list[Row] = []
+        for pattern, members in patterns.items():
+            estimate = estimate_of(len(members))
+            program = self._some.get((pattern, estimate))
+            if program is None:
+                program = self._some[pattern, estimate] = self._restricted(pattern, estimate)
+            found += program.rows(session, transaction, [members])
+        return found
+
+    def _restricted(self, pattern: tuple[bool, ...], estimate: float) -> Program:
+        targets = [
+            Target(reference(column), "BINARY", column.type, is_null)
+            for column, is_null in zip(self._grouping.arguments.columns, pattern, strict=False)
+        ]
+        restrictor = Restrictor(0, estimate, self._number)
+        return self._compile(restrictor.restricted(self._grouping.arguments, targets))
+
+    @property
+    def lines(self) -> list[str]:
+        """The plan that makes groups and arguments of changed rows."""
+        return self._terms.lines
+
+
+def _without(algebra: Algebra, state: Any, values: list[Any]) -> Any:
+    if algebra.remove is None:
+        # An extreme: any value but itself may go.
+        merge = algebra.merge
+        assert merge is not None
+        for arguments in values:
+            if arguments[0] is not None:
+                alone = algebra.add(algebra.start(), arguments)
+                if merge(alone, state)[0] == alone[0]:
+                    raise _Again
+        return state
+    for arguments in values:
+        state = algebra.remove(state, arguments)
+    return state
+
+
