@@ -9,7 +9,7 @@ from html import escape
 
 _COLOURS = ("#3b6ea5", "#d98c3f", "#6a9a5b", "#8c5f9e")
 _LABELS, _PLOT, _BAR, _GAP, _TOP = 190, 560, 11, 14, 64
-_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32)
+_TICKS = (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True, slots=True)
