@@ -39,7 +39,7 @@ from quereus_store.plan.binder import BindContext
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.nodes import substitute
-from quereus_store.schema.objects import Catalog, IndexSchema, Schema, TableSchema, fold
+from quereus_store.schema.objects import AssertionSchema, Catalog, IndexSchema, Schema, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
 
@@ -59,6 +59,7 @@ class Engine:
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
         self.declarations: dict[str, nodes.DeclareSchema] = {}
+        self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}
         self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)
         self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
