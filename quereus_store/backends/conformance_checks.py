@@ -135,6 +135,9 @@ def _expect_scans(
         _expect(list(chain(*keys)), [key for key, _ in expected], f"keys, {what}")
         values = reader.scan_values(lower, upper, reverse=reverse, batch_size=batch_size)
         _expect(list(chain(*values)), [value for _, value in expected], f"values, {what}")
+        for limit in (0, 1, len(inside), len(inside) + 1):
+            first = reader.first_values(lower, upper, limit, reverse=reverse)
+            _expect(first, [value for _, value in expected[:limit]], f"first {limit} values, {what}")
     _expect(reader.count(lower, upper), len(inside), f"count of [{lower!r}, {upper!r})")
 
 
@@ -217,6 +220,24 @@ def insert_many(backend: Backend, open_backend: Opener, folder: Path) -> None:
         writer.delete(b"c")
         _expect(writer.insert_many([(b"c", b"new")]), None, "a key deleted before")
         _expect(writer.get(b"c"), b"new", "its value")
+
+
+def insert(backend: Backend, open_backend: Opener, folder: Path) -> None:
+    """insert stores what is absent and says so, leaves what exists, and is undone with its savepoint."""
+    _fill(backend, [(b"c", b"old")])
+    with backend.write() as writer:
+        _expect(writer.insert(b"a", b"1"), True, "an absent key")
+        _expect(writer.insert(b"a", b"2"), False, "a key of this transaction")
+        _expect(writer.insert(b"c", b"new"), False, "a committed key")
+        mark = writer.savepoint()
+        _expect(writer.insert(b"b", b""), True, "an empty value")
+        writer.delete(b"c")
+        _expect(writer.insert(b"c", b"new"), True, "a key deleted before")
+        _expect(_all(writer), [(b"a", b"1"), (b"b", b""), (b"c", b"new")], "content")
+        writer.rollback_to(mark)
+        writer.commit()
+    with backend.read() as reader:
+        _expect(_all(reader), [(b"a", b"1"), (b"c", b"old")], "after rolling back")
 
 
 def scan_while_writing(backend: Backend, open_backend: Opener, folder: Path) -> None:
@@ -304,6 +325,8 @@ def _random_write(
         for key in [key for key in content if lower <= key < upper]:
             del content[key]
     elif action == 5:
+        _expect(writer.insert(keys[0], value), keys[0] not in content, "insert")
+        content.setdefault(keys[0], value)
         expected = next((i for i, key in enumerate(keys) if key in content or key in keys[:i]), None)
         _expect(writer.insert_many([(key, value) for key in keys]), expected, "insert_many")
         content.update((key, value) for key in keys[:expected])
@@ -524,6 +547,7 @@ CHECKS: tuple[Check, ...] = (
     batches,
     read_your_writes,
     bulk_writes,
+    insert,
     insert_many,
     scan_while_writing,
     savepoints,

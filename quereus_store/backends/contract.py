@@ -79,6 +79,15 @@ class ReadTransaction(Protocol):
         """As :meth:`scan`, values only."""
         ...
 
+    def first_values(
+        self, lower: bytes, upper: bytes | None, limit: int, *, reverse: bool = False
+    ) -> list[bytes]:
+        """Values of the first ``limit`` items of a range (reversed: of the last, last first).
+
+        The cheap way into a range that is expected to be small: nothing is set up for a second batch.
+        """
+        ...
+
     def count(self, lower: bytes, upper: bytes | None) -> int:
         """How many keys are in the range, exactly; costs a walk of the range's keys."""
         ...
@@ -109,6 +118,10 @@ class WriteTransaction(ReadTransaction, Protocol):
 
     def put_many(self, items: Sequence[Item]) -> None:
         """Store all items; the last of equal keys wins.  Sorted input is fastest."""
+        ...
+
+    def insert(self, key: bytes, value: bytes) -> bool:
+        """Store ``value`` under ``key`` unless that exists; whether it was stored."""
         ...
 
     def insert_many(self, items: Sequence[Item]) -> int | None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -130,6 +130,13 @@ class LeveldbReadTransaction:
     ) -> Iterator[list[bytes]]:
         """Values of a range in batches."""
         return self._batches(lower, upper, reverse, batch_size, _VALUES)
+
+    def first_values(
+        self, lower: bytes, upper: bytes | None, limit: int, *, reverse: bool = False
+    ) -> list[bytes]:
+        """Values of the first items of a range, at most ``limit``."""
+        batches = self.scan_values(lower, upper, reverse=reverse, batch_size=max(limit, 1))
+        return list(islice(chain.from_iterable(batches), limit))
 
     def _batches(
         self, lower: bytes, upper: bytes | None, reverse: bool, batch_size: int, options: dict[str, bool]
@@ -273,6 +280,13 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         """Store items; the last of equal keys wins."""
         self._note(list(map(_key_of, items)))
         self._overlay.update(items)
+
+    def insert(self, key: bytes, value: bytes) -> bool:
+        """Store an item unless its key exists; whether it was stored."""
+        if self.get(key) is not None:
+            return False
+        self.put(key, value)
+        return True
 
     def insert_many(self, items: Sequence[Item]) -> int | None:
         """Store items up to the first whose key exists; its index, or None."""

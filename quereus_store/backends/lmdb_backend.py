@@ -242,13 +242,11 @@ class LmdbBackend:
             self._wait_at_gate()
             active = self._active
         try:
-            txn = self._environment.begin()
+            active[token] = transaction.txn = self._environment.begin()
         except (lmdb.Error, OSError) as failure:
             del active[token]
             self._recover_reader(failure)
             return self.read()
-        active[id(txn)] = transaction.txn = txn
-        del active[token]
         return transaction
 
     def _recover_reader(self, failure: Exception) -> None:
@@ -258,9 +256,9 @@ class LmdbBackend:
         elif not (isinstance(failure, lmdb.ReadersFullError) and self._environment.reader_check()):
             raise translate(failure, self.path, "read") from failure
 
-    def end_read(self, txn: Any) -> None:
+    def end_read(self, transaction: LmdbReadTransaction, txn: Any) -> None:
         """A read transaction is to end."""
-        if self._active.pop(id(txn), None) is not None and self._environment is not None:
+        if self._active.pop(id(transaction), None) is not None and self._environment is not None:
             txn.abort()
         if self._gate_closed:
             with self._gate:

@@ -20,7 +20,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter, length_hint, lt
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 JOURNAL_BELOW = 32 * 2**30
 """Room in the map, in bytes, above which no journal is kept."""
 
+_get_ident = threading.get_ident
 _FAILURES = (lmdb.Error, OSError)
 _READ_FAILURES = (lmdb.Error, OSError, AttributeError)
 _key_of: Callable[[Item], bytes] = itemgetter(0)
@@ -50,14 +51,16 @@ _value_of: Callable[[Item], bytes] = itemgetter(1)
 class LmdbReadTransaction:
     """A snapshot: LMDB's own."""
 
-    __slots__ = ("__weakref__", "_backend", "_has_long_keys", "cursors", "txn", "version")
+    __slots__ = ("__weakref__", "_backend", "_has_long_keys", "txn")
+
+    # What a scan asks of its transaction; a snapshot never changes.
+    cursors: set[Any] | None = None
+    version = 0
 
     def __init__(self, backend: LmdbBackend) -> None:
         self._backend = backend
         self._has_long_keys: bool | None = None
         self.txn: Any = None
-        self.cursors: set[Any] | None = None
-        self.version = 0
 
     @property
     def has_long_keys(self) -> bool:
@@ -118,6 +121,30 @@ class LmdbReadTransaction:
             return _column(scan_expanded(self, bounds, reverse, batch_size), 1)
         return scan_entry_values(self, bounds, reverse, batch_size)
 
+    def first_values(
+        self, lower: bytes, upper: bytes | None, limit: int, *, reverse: bool = False
+    ) -> list[bytes]:
+        """Values of the first items of a range, at most ``limit``."""
+        if reverse or upper is None or self._needs_expansion((lower, upper)):
+            batches = self.scan_values(lower, upper, reverse=reverse)
+            return list(islice(chain.from_iterable(batches), limit))
+        values: list[bytes] = []
+        if lower >= upper:
+            return values
+        try:
+            cursor = self.txn.cursor()
+            more = cursor.set_range(lower)
+            # Few items: asking for each is cheaper than what an iterator costs to begin.
+            while more and len(values) < limit:
+                key, value = cursor.item()
+                if key >= upper:
+                    break
+                values.append(value)
+                more = cursor.next()
+        except _READ_FAILURES as failure:
+            raise self.scan_failure(failure) from failure
+        return values
+
     def _needs_expansion(self, bounds: tuple[bytes, bytes | None]) -> bool:
         if self.txn is None:
             raise closed("transaction")
@@ -129,9 +156,10 @@ class LmdbReadTransaction:
 
     def close(self) -> None:
         """Release the snapshot; may be repeated."""
-        txn, self.txn = self.txn, None
+        txn = self.txn
         if txn is not None:
-            self._backend.end_read(txn)
+            self.txn = None
+            self._backend.end_read(self, txn)
 
     def scan_failure(self, failure: Exception) -> Exception:
         """The error to raise for a failure while reading."""
@@ -156,7 +184,8 @@ class LmdbReadTransaction:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if self.txn is not None:
+            self.close()
 
 
 def _column(batches: Iterator[list[Item]], index: int) -> Iterator[list[bytes]]:
@@ -185,6 +214,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     """The writer's transaction, bound to the thread that began it."""
 
     __slots__ = (
+        "_direct",
         "_ended_by",
         "_journal",
         "_last_token",
@@ -193,16 +223,21 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         "_thread",
         "_timeout",
         "_undo",
+        "cursors",
+        "version",
     )
 
     def __init__(self, backend: LmdbBackend, txn: Any, timeout: float, room: int) -> None:
         super().__init__(backend)
         self.txn = txn
-        self.cursors = set()
+        self.cursors: set[Any] | None = set()
+        self.version = 0
         self._timeout = timeout
-        self._thread = threading.get_ident()
+        self._thread = _get_ident()
         self._pid = os.getpid()
         self._journal: list[_Call] | None = [] if room < JOURNAL_BELOW else None
+        # The thread that may hand single writes straight to LMDB; 0 when each goes through ``_run``.
+        self._direct = self._thread if self._journal is None and backend.faults is None else 0
         self._savepoints: list[tuple[int, int]] = []
         self._undo: list[_Undo] = []
         self._last_token = 0
@@ -219,9 +254,32 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store an item."""
+        if self._direct == _get_ident() and len(key) <= DIRECT:
+            try:
+                if self._savepoints:
+                    self._undo.append(((key,), (self.txn.replace(key, value),)))
+                else:
+                    self.txn.put(key, value)
+            except _FAILURES as failure:
+                raise self._fail(failure) from failure
+            self.version += 1
+            return
         if self._savepoints:
             self._undo.append(((key,), (self.get(key),)))
         self._run(_put, key, value)
+
+    def insert(self, key: bytes, value: bytes) -> bool:
+        """Store an item unless its key exists; whether it was stored."""
+        if self._direct == _get_ident() and len(key) <= DIRECT:
+            try:
+                stored: bool = self.txn.put(key, value, True, False)
+            except _FAILURES as failure:
+                raise self._fail(failure) from failure
+            self.version += 1
+            if stored and self._savepoints:
+                self._undo.append(((key,), None))
+            return stored
+        return self.insert_many(((key, value),)) is None
 
     def put_many(self, items: Sequence[Item]) -> None:
         """Store items; the last of equal keys wins."""
@@ -243,6 +301,16 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def delete(self, key: bytes) -> None:
         """Remove a key if it is there."""
+        if self._direct == _get_ident() and len(key) <= DIRECT:
+            try:
+                if not self._savepoints:
+                    self.txn.delete(key)
+                elif (value := self.txn.pop(key)) is not None:
+                    self._undo.append(((key,), (value,)))
+            except _FAILURES as failure:
+                raise self._fail(failure) from failure
+            self.version += 1
+            return
         self.delete_many((key,))
 
     def delete_many(self, keys: Sequence[bytes]) -> None:
@@ -265,10 +333,11 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def savepoint(self) -> Savepoint:
         """Mark this state."""
-        self._check()
-        self._last_token += 1
-        self._savepoints.append((self._last_token, len(self._undo)))
-        return Savepoint(self._last_token)
+        if self._direct != _get_ident():
+            self._check()
+        token = self._last_token = self._last_token + 1
+        self._savepoints.append((token, len(self._undo)))
+        return Savepoint(token)
 
     def rollback_to(self, savepoint: Savepoint) -> None:
         """Return to a marked state, which stays open."""
@@ -282,9 +351,14 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def release(self, savepoint: Savepoint) -> None:
         """Forget a savepoint and later ones."""
-        self._check()
-        del self._savepoints[find_savepoint(self._savepoints, savepoint) :]
-        if not self._savepoints:
+        if self._direct != _get_ident():
+            self._check()
+        savepoints = self._savepoints
+        if savepoints and savepoints[-1][0] == savepoint:
+            savepoints.pop()
+        else:
+            del savepoints[find_savepoint(savepoints, savepoint) :]
+        if not savepoints:
             self._undo.clear()
 
     # --- the end --------------------------------------------------------------------------------------
@@ -320,10 +394,11 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         """End the transaction; what was not committed is gone."""
         if self.txn is None:
             return
+        self._direct = 0
         if self._pid != os.getpid():
             self.txn = None
             return
-        if self._thread != threading.get_ident():
+        if self._thread != _get_ident():
             self._backend.strand(Handle(self.txn, self.cursors or set()), self._thread)
             self.txn = None
             return
@@ -332,6 +407,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     def _finish(self, committed: bool = False) -> None:
         handle = Handle(self.txn, self.cursors or set())
         self.txn = self._journal = None
+        self._direct = 0
         self._undo.clear()
         self._savepoints.clear()
         if handle.txn is not None:
@@ -346,7 +422,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
                     StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
                 )
             raise closed("transaction")
-        if self._thread != threading.get_ident():
+        if self._thread != _get_ident():
             raise sql_error(
                 StatusCode.MISUSE, "a write transaction can only be used by the thread that began it"
             )
@@ -355,7 +431,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Do one call on the LMDB transaction and note it in the journal."""
-        if self.txn is None or self._thread != threading.get_ident():
+        if self.txn is None or self._thread != _get_ident():
             self._check()
         self.version += 1
         while True:
@@ -367,22 +443,25 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             except lmdb.MapFullError as failure:
                 self._grow_and_replay(failure)
             except _FAILURES as failure:
-                self._ended_by = "a write failed"
-                self._finish()
-                raise self._error(failure, "write to") from failure
+                raise self._fail(failure) from failure
         if self._journal is not None:
             if function is _insert_many and result is not None:
                 function, arguments = _put_many, (arguments[0][:result],)
             self._journal.append((function, arguments))
         return result
 
+    def _fail(self, failure: Exception) -> Error:
+        """End the transaction after a failure to write; the error to raise."""
+        full = isinstance(failure, lmdb.MapFullError)
+        self._ended_by = "the database is full" if full else "a write failed"
+        self._finish()
+        return self._error(failure, "write to")
+
     def _grow_and_replay(self, failure: lmdb.Error) -> None:
         """Enlarge the map and bring the transaction back to where it was; on failure it is as it was, too."""
         journal = self._journal
         if journal is None:
-            self._ended_by = "the database is full"
-            self._finish()
-            raise self._error(failure, "write to") from failure
+            raise self._fail(failure) from failure
         refusal: Error | None = None
         handle = Handle(self.txn, self.cursors or set())
         self.txn = None

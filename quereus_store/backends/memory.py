@@ -234,6 +234,15 @@ class MemoryReadTransaction:
         for _, values in self._batches(lower, upper, reverse, batch_size):
             yield values
 
+    def first_values(
+        self, lower: bytes, upper: bytes | None, limit: int, *, reverse: bool = False
+    ) -> list[bytes]:
+        """Values of the first items of a range, at most ``limit``."""
+        state = self._live()
+        if limit <= 0 or (upper is not None and lower >= upper):
+            return []
+        return (state.fetch_last if reverse else state.fetch)(lower, upper, limit)[1]
+
     def _batches(
         self, lower: bytes, upper: bytes | None, reverse: bool, batch_size: int
     ) -> Iterator[tuple[list[bytes], list[bytes]]]:
@@ -298,6 +307,10 @@ class MemoryWriteTransaction(MemoryReadTransaction):
             put = self._own_state().put
             for key, value in items:
                 put(key, value)
+
+    def insert(self, key: bytes, value: bytes) -> bool:
+        """Store an item unless its key exists; whether it was stored."""
+        return self._own_state().put(key, value, False)
 
     def insert_many(self, items: Sequence[Item]) -> int | None:
         """Store items up to the first whose key exists; its index, or None."""
