@@ -140,4 +140,4 @@ def _restricted(select: nodes.Select, reference: nodes.TableReference, table: Ta
             else nodes.BinaryOperation(nodes.BinaryOperator.AND, pinned, condition)
         )
     one = nodes.ResultColumn(nodes.Literal.of(1))
-    return nodes.Query(replace(select, items=(one,), where=condition), limit=nodes.Literal.of(1))
+    return nodes.Query(replace(select, items=(one,), where=condition))

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -234,10 +233,12 @@ class AssertionGuard:
             raise assertion_violation(assertion, rows)
 
     def _rows(self, transaction: Transaction, query: PreparedQuery, values: Row) -> list[Row]:
-        result = query.run(query.runtime(self._session, transaction, values))
-        rows = list(islice((row for batch in result.batches() for row in batch), _SAMPLES))
-        result.close()
-        return rows
+        found: list[Row] = []
+        for batch in query.compiled.function(query.runtime(self._session, transaction, values)):
+            found += batch
+            if len(found) >= _SAMPLES:
+                break
+        return found[:_SAMPLES]
 
 
 def _name_of(assertion: AssertionSchema) -> TableKey:
