@@ -1,0 +1,77 @@
+"""Processes to be killed: ``python -m tests.crash.writers`` makes one for each line that it reads.
+
+A line names a job, a backend, a setting of ``synchronous``, a path and the number to start with.  The job
+runs in a forked child, so that a kill costs no start of an interpreter.  Both write to the same pipe:
+``begun PID``, then ``done N`` once step ``N`` is committed, and ``dead`` when the child is gone.  The forking
+process itself never opens a database.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+
+import quereus_store
+from tests.crash import bank, reshaping
+
+
+def tell(*words: object) -> None:
+    """One line, in one write that cannot be torn."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def keep_books(connection: quereus_store.Connection, number: int) -> None:
+    """Step after step of the bank, for ever."""
+    content = bank.content_after(number)
+    tell("begun", os.getpid())
+    while True:
+        statements = bank.take_step(content, number)
+        if len(statements) == 1:
+            statements[0].run(connection)
+        else:
+            with connection.transaction():
+                for statement in statements:
+                    statement.run(connection)
+        number += 1
+        tell("done", number)
+
+
+def reshape(connection: quereus_store.Connection, number: int) -> None:
+    """Schema change after schema change, for ever."""
+    tell("begun", os.getpid())
+    while True:
+        reshaping.change(connection, number)
+        number += 1
+        tell("done", number)
+
+
+JOBS: Mapping[str, Callable[[quereus_store.Connection, int], None]] = {
+    "keep_books": keep_books,
+    "reshape": reshape,
+}
+
+
+def work(job: str, backend: str, synchronous: str, path: str, number: str) -> None:
+    """What a child does until it is killed."""
+    connection = quereus_store.connect(path, backend=backend, synchronous=synchronous)
+    JOBS[job](connection, int(number))
+
+
+def main() -> None:
+    """Fork a child for each line; wait for its end before the next."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                work(*line.split())
+            except BaseException as error:
+                tell("failed", type(error).__name__, error)
+            finally:
+                os._exit(1)
+        os.waitpid(child, 0)
+        tell("dead")
+
+
+if __name__ == "__main__":
+    main()
