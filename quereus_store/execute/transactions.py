@@ -115,6 +115,7 @@ class Transaction(ReadView):
         "_marks",
         "_writers",
         "changes",
+        "committed",
         "deferred",
         "durable",
         "explicit",
@@ -138,6 +139,7 @@ class Transaction(ReadView):
         self.durable = durable
         self.verify = verify
         self.explicit = False
+        self.committed = False
         self.started_with = self.catalog
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
@@ -260,6 +262,7 @@ class Transaction(ReadView):
         except BaseException:
             self.rollback()
             raise
+        self.committed = True
         self.release()
         if confirm is not None:
             confirm()
