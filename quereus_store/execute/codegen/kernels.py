@@ -139,11 +139,13 @@ def sort_pass(
     key: Callable[[Any], Any] | None,
     descending: bool,
     nulls: str,
+    only_nan: bool = False,
 ) -> list[Row]:
     """One stable pass of a sort by one column.
 
     ``nulls`` is ``none`` (there are none), ``first`` or ``last``; ``key`` turns a
     non-NULL value into what sorts it, None where the value does itself.
+    ``only_nan``: it is only NaN that needs the key.
     """
     get = itemgetter(index)
     missing: list[Row] = []
@@ -151,7 +153,7 @@ def sort_pass(
         missing = [row for row in rows if row[index] is None]
         if missing:
             rows = [row for row in rows if row[index] is not None]
-    if key is None:
+    if key is None or (only_nan and not _may_hold_nan(map(get, rows))):
         rows.sort(key=get, reverse=descending)
     else:
         make = key
@@ -159,6 +161,15 @@ def sort_pass(
     if not missing:
         return rows
     return missing + rows if nulls == "first" else rows + missing
+
+
+def _may_hold_nan(numbers: Iterable[float]) -> bool:
+    """Whether a column may hold NaN: its sum is not itself then (nor where infinities cancel out)."""
+    try:
+        total = sum(numbers)
+    except OverflowError:
+        return True
+    return total != total
 
 
 def row_limit(value: Any, default: float) -> float:
@@ -196,21 +207,35 @@ def limit_batches(batches: Batches, count: Any, offset: Any = None) -> Iterator[
 
 
 def top_rows(
-    batches: Batches, sort: Callable[[list[Row]], list[Row]], count: Any, offset: Any = None
+    batches: Batches,
+    sort: Callable[[list[Row]], list[Row]],
+    contenders: Callable[[list[Row], Row], list[Row]] | None,
+    count: Any,
+    offset: Any = None,
 ) -> list[Row]:
-    """The rows that Sort and Limit would give, keeping few more than these."""
+    """The rows that Sort and Limit would give, keeping few more than these.
+
+    ``contenders(batch, last)`` leaves out rows that by their first sort term come
+    after ``last``, the last row that still counts; None where that takes more than an operator.
+    """
     skip = row_limit(offset, 0)
     wanted = row_limit(count, float("inf")) + skip
     if wanted <= skip:
         return []
-    room = max(wanted * 4, 16 * BATCH_SIZE)
+    if wanted == float("inf"):
+        return sort(gather(batches))[int(skip) :]
+    last = int(wanted)
+    room = max(4 * last, BATCH_SIZE)
     kept: list[Row] = []
+    worst: Row | None = None
     for batch in batches:
+        if worst is not None and contenders is not None:
+            batch = contenders(batch, worst)
         kept += batch
         if len(kept) > room:
-            kept = sort(kept)[: int(wanted)]
-    kept = sort(kept)
-    return kept[int(skip) : int(wanted)] if wanted != float("inf") else kept[int(skip) :]
+            kept = sort(kept)[:last]
+            worst = kept[-1]
+    return sort(kept)[int(skip) : last]
 
 
 # -- sets ------------------------------------------------------------------------

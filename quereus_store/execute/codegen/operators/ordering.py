@@ -38,7 +38,26 @@ def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
     offset = constant_value(compiler, node.offset) if node.offset else "None"
     kernel = compiler.module.helper(kernels.top_rows)
     in_batches = compiler.module.helper(kernels.in_batches)
-    return compiler.over_batches(f"{in_batches}({kernel}({rows}, {name}, {count}, {offset}))", columns)
+    contenders = _contenders(compiler, node.terms[0], positions[0])
+    source = f"{kernel}({rows}, {name}, {contenders}, {count}, {offset})"
+    return compiler.over_batches(f"{in_batches}({source})", columns)
+
+
+def _contenders(compiler: QueryCompiler, term: SortTerm, position: int) -> str:
+    """Source of a filter of rows that may still be among the first, by the first term alone; or ``None``.
+
+    Only where values order themselves; NULLs come first and always may.
+    """
+    expression = term.expression
+    recipe = order_key(expression.type, False, compiler.services.collation(term.using))
+    if not (recipe.is_plain or recipe.plain_without_nan) or term.nulls_last:
+        return "None"
+    # Asked this way round, NaN, which no operator orders, stays in.
+    test = f"not row[{position}] {'<' if term.descending else '>'} bound"
+    if not expression.nullable:
+        return f"lambda batch, last: [row for bound in (last[{position}],) for row in batch if {test}]"
+    kept = f"row[{position}] is None or (bound is not None and {test})"
+    return f"lambda batch, last: [row for bound in (last[{position}],) for row in batch if {kept}]"
 
 
 @operator(nodes.Limit)
@@ -94,8 +113,9 @@ def write_sort(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Se
         key = "None"
         if not recipe.is_plain:
             key = f"lambda value: {module.render(recipe.template, 'value')}"
+        only_nan = ", True" if recipe.plain_without_nan else ""
         nulls = "none" if not expression.nullable else "last" if term.nulls_last else "first"
-        lines.append(f"rows = {sort_pass}(rows, {position}, {key}, {term.descending}, {nulls!r})")
+        lines.append(f"rows = {sort_pass}(rows, {position}, {key}, {term.descending}, {nulls!r}{only_nan})")
     name = module.name("sort")
     with module.block(f"def {name}(rows):"):
         for line in lines:
