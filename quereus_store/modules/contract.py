@@ -37,7 +37,7 @@ presence is asked with ``isinstance``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -219,8 +219,10 @@ class Table(Protocol):
 
     def range(
         self, transaction: Any, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
-    ) -> Iterator[Batch]:
+    ) -> Iterable[Batch]:
         """Rows of a RANGE path in key order; ``lower``/``upper`` count only if the path bounds that side.
+
+        A tuple of batches says that all rows are there and nothing more will be read from the transaction.
 
         ``lower`` and ``upper`` bound the value, also where the key part is descending.
         No value is NULL except in ``prefix`` where IS NULL pinned it.  With

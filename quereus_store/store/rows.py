@@ -9,7 +9,8 @@ Chapter: store-and-modules, sections 3 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.backends.contract import ReadTransaction
@@ -19,7 +20,7 @@ from quereus_store.codec.rows import row_decoder, row_encoder
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Batch, EngineServices, Row
 from quereus_store.schema.objects import TableSchema
-from quereus_store.types.logical import BUILT_IN_TYPES, LogicalType, PhysicalType
+from quereus_store.types.logical import ANY, BUILT_IN_TYPES, JSON, LogicalType, PhysicalType
 
 _WITH_DOCUMENTS = frozenset((PhysicalType.OBJECT, PhysicalType.ANY))
 
@@ -29,6 +30,7 @@ class RowStore:
 
     __slots__ = (
         "_decode_many",
+        "_key_values",
         "_widths",
         "decode_one",
         "encode",
@@ -54,6 +56,7 @@ class RowStore:
         self.keys: KeyEncoder = key_encoder(columns, prefix=self.prefix, positions=positions)
         self.key_of = self.keys.encode
         self.keys_of = self.keys.encode_many
+        self._key_values = _comparable(columns, positions)
         self.probe = key_encoder(columns, prefix=self.prefix).encode
         """The key that a tuple of key values has."""
         self.encode, self.encode_many = row_encoder()
@@ -83,6 +86,11 @@ class RowStore:
         for value in values:
             self.decode(kv, value)
         raise sql_error(StatusCode.CORRUPT, f"table {self.schema.qualified_name} is corrupt")
+
+    def keeps_key(self, old: Row, new: Row) -> bool:
+        """Whether these rows surely have the same key."""
+        values = self._key_values
+        return values is not None and bool(values(old) == values(new))
 
     def keys_like(self, other: RowStore) -> bool:
         """Whether equal rows have equal keys here and there (the stores' prefixes aside)."""
@@ -136,6 +144,13 @@ def primary_key_columns(schema: TableSchema, services: EngineServices) -> list[K
         )
         for part in schema.primary_key.parts
     ]
+
+
+def _comparable(columns: list[KeyColumn], positions: tuple[int, ...]) -> Callable[[Row], Any] | None:
+    """Key values that have equal keys where Python finds them equal; inside documents 1 and true differ."""
+    if not columns or any(column.type in (JSON, ANY) for column in columns):
+        return None
+    return itemgetter(*positions)
 
 
 def key_shape(column: KeyColumn) -> tuple[Any, ...]:

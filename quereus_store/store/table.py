@@ -20,7 +20,7 @@ Chapter: store-and-modules, sections 8 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -41,6 +41,9 @@ from quereus_store.store.cache import BatchCache
 from quereus_store.store.indexes import AFTER_SUFFIX, IndexStore
 from quereus_store.store.rows import RowStore
 from quereus_store.store.transaction import StoreWriter, Transaction, table_state
+
+FEW = 12
+"""A range of fewer rows is read at once."""
 
 _INCLUSIVE = frozenset((Comparison.GREATER_OR_EQUAL, Comparison.LESS_OR_EQUAL))
 
@@ -141,22 +144,28 @@ class StoreTable:
         prefix: tuple[Any, ...],
         lower: Any,
         upper: Any,
-    ) -> Iterator[Batch]:
-        """The rows of a RANGE path in key order."""
+    ) -> Iterable[Batch]:
+        """The rows of a RANGE path in key order; few of them are all there at once, in a tuple."""
         kv = transaction.kv
         if path.index is None:
-            keys = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
-            return transaction.watch(self._store, self._rows_between(kv, keys, path.reverse))
-        index = self._by_name[fold(path.index)]
+            start, stop = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+            values = kv.first_values(start, stop, FEW, reverse=path.reverse)
+            if len(values) < FEW:
+                return (self.rows.decode_many(kv, values),) if values else ()
+            return transaction.watch(self._store, self._rows_between(kv, (start, stop), path.reverse))
+        index = self._by_name.get(path.index) or self._by_name[fold(path.index)]
         if path.equal < index.width:
-            keys = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+            start, stop = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
         else:
-            own = index.probe(prefix)
+            start = index.probe(prefix)
             if index.unique and None not in prefix:
-                row_key = kv.get(own)
-                return iter(()) if row_key is None else iter([self._entry_rows(kv, index, [row_key])])
-            keys = own, own + AFTER_SUFFIX
-        return transaction.watch(self._store, self._indexed_between(kv, index, keys, path.reverse))
+                row_key = kv.get(start)
+                return () if row_key is None else (self._entry_rows(kv, index, (row_key,)),)
+            stop = start + AFTER_SUFFIX
+        row_keys = kv.first_values(start, stop, FEW, reverse=path.reverse)
+        if len(row_keys) < FEW:
+            return (self._entry_rows(kv, index, row_keys),) if row_keys else ()
+        return transaction.watch(self._store, self._indexed_between(kv, index, (start, stop), path.reverse))
 
     def _indexed_between(
         self, kv: ReadTransaction, index: IndexStore, keys: KeyRange, reverse: bool
@@ -166,7 +175,7 @@ class StoreTable:
 
     def _entry_rows(self, kv: ReadTransaction, index: IndexStore, row_keys: Sequence[bytes]) -> Batch:
         """The rows that index entries name; CORRUPT when there is no such row."""
-        values = kv.get_many(row_keys)
+        values = [kv.get(row_keys[0])] if len(row_keys) == 1 else kv.get_many(row_keys)
         if None in values:
             key = self.rows.describe(row_keys[values.index(None)])
             raise sql_error(
@@ -204,15 +213,13 @@ class StoreTable:
         own = list(map(index.probe, prefixes))
         if index.unique and not any(None in prefix for prefix in prefixes):
             return [[] if row_key is None else [row_key] for row_key in kv.get_many(own)]
-        scan, reverse = kv.scan_values, path.reverse
-        return [list(chain.from_iterable(scan(key, key + AFTER_SUFFIX, reverse=reverse))) for key in own]
+        return [_values_between(kv, (key, key + AFTER_SUFFIX), path.reverse) for key in own]
 
     @staticmethod
     def _collect(
         kv: ReadTransaction, encoder: KeyEncoder, prefix: tuple[Any, ...], path: AccessPath
     ) -> list[bytes]:
-        keys = key_range(encoder, prefix[: path.equal])
-        return list(chain.from_iterable(kv.scan_values(*keys, reverse=path.reverse)))
+        return _values_between(kv, key_range(encoder, prefix[: path.equal]), path.reverse)
 
     def count(self, transaction: Transaction) -> int:
         """The number of rows, from the table's state record."""
@@ -241,6 +248,11 @@ class StoreTable:
         """Replace each old row by its new one; raises UniqueViolation, and then replaces none."""
         if old:
             writes.update(_writer(transaction), self.rows, self.indexes, old, new)
+
+
+def _values_between(kv: ReadTransaction, keys: KeyRange, reverse: bool) -> list[bytes]:
+    values = kv.first_values(*keys, FEW, reverse=reverse)
+    return values if len(values) < FEW else list(chain.from_iterable(kv.scan_values(*keys, reverse=reverse)))
 
 
 def _reversed(batch: Batch) -> Batch:

@@ -183,8 +183,12 @@ class StoreWriter:
 
     def release(self, token: int) -> None:
         """Forget a mark and later ones, keeping what was written. MISUSE for an unknown one."""
+        marks = self._marks
+        if marks and marks[-1][0] == token:
+            self.kv.release(marks.pop()[1])
+            return
         savepoint = self._find_mark(token)[1]
-        self._marks.pop()
+        marks.pop()
         self.kv.release(savepoint)
 
     def _find_mark(self, token: int) -> _Mark:

@@ -91,22 +91,25 @@ def insert(
 
 def _insert_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> bool:
     """Add one row that meets nothing; False, and nothing done, for any other."""
-    kv = transaction.kv
     key = rows.key_of(row)
-    if kv.get(key) is not None:
-        return False
+    value = rows.encode(row)
     entries = []
     for index in indexes:
         entry = index.entry(row, key)
         if entry is not None:
-            if index.constraint is not None and (not index.unique or kv.get(entry) is not None):
+            if index.constraint is not None and not index.unique:
                 return False
             entries.append(entry)
-    value = rows.encode(row)
     transaction.add_rows(rows.store, 1)
-    kv.put(key, value)
-    for entry in entries:
-        kv.put(entry, key)
+    insert_item = transaction.kv.insert
+    if not insert_item(key, value):
+        transaction.add_rows(rows.store, -1)
+        return False
+    for number, entry in enumerate(entries):
+        if not insert_item(entry, key):
+            transaction.kv.delete_many([key, *entries[:number]])
+            transaction.add_rows(rows.store, -1)
+            return False
     return True
 
 
@@ -198,6 +201,9 @@ def delete(
 ) -> None:
     """Remove rows, given as stored."""
     kv = transaction.kv
+    if len(old) == 1:
+        _delete_one(transaction, rows, indexes, old[0])
+        return
     for start in range(0, len(old), ROWS_AT_ONCE):
         piece = old[start : start + ROWS_AT_ONCE]
         keys = rows.keys_of(piece)
@@ -206,6 +212,17 @@ def delete(
         for entry in entries:
             kv.delete_many([key for key, _ in entry.items])
         kv.delete_many(keys)
+
+
+def _delete_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> None:
+    key = rows.key_of(row)
+    entries = [index.entry(row, key) for index in indexes]
+    transaction.add_rows(rows.store, -1)
+    delete_item = transaction.kv.delete
+    for entry in entries:
+        if entry is not None:
+            delete_item(entry)
+    delete_item(key)
 
 
 # --- update ---------------------------------------------------------------------------------------------
@@ -259,7 +276,7 @@ def _update_one(
 ) -> bool:
     """Replace one row that keeps its key and meets nothing; False, and nothing done, for any other."""
     key = rows.key_of(new)
-    if rows.key_of(old) != key:
+    if not rows.keeps_key(old, new) and rows.key_of(old) != key:
         return False
     kv = transaction.kv
     gone, come = [], []
