@@ -72,7 +72,7 @@ class Session:
         if not rows:
             return 0
         if type(rows[0]) in (tuple, list) and isinstance(tree := self.single_statement(sql), nodes.Insert):
-            batch = [row if type(row) is tuple else tuple(row) for row in rows]
+            batch = rows if set(map(type, rows)) == {tuple} else list(map(tuple, rows))
             outcome = self.write(lambda transaction: self._run_batch(sql, tree, transaction, batch))
             if outcome is not None:
                 return outcome
@@ -452,7 +452,7 @@ def _signature(parameters: Any) -> Any:
 def _column_signature(batch: list[tuple[Any, ...]]) -> tuple[frozenset[type], ...] | None:
     """The types of a batch's columns; None unless each has one type, NULLs not counted."""
     width = len(batch[0])
-    if any(len(row) != width for row in batch):
+    if set(map(len, batch)) != {width}:
         return None
     signature = tuple(frozenset(map(type, column)) for column in zip(*batch, strict=True))
     return None if any(len(kinds) - (_NONE in kinds) > 1 for kinds in signature) else signature
