@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from quereus_store.modules.contract import Row
-from quereus_store.schema.objects import Operation, TableSchema
+from quereus_store.schema.objects import Catalog, Operation, TableSchema
 
 
 class Change(NamedTuple):
@@ -27,12 +27,12 @@ class Change(NamedTuple):
 def record_changes(
     transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
 ) -> None:
-    """Note a write that has just happened."""
-    engine = transaction.engine
-    maintenance = engine.maintenance
-    if (
-        engine.records_changes
-        or (maintenance is not None and maintenance.watches(transaction.catalog, table))
-        or transaction.catalog.has_assertions
-    ):
+    """Note a write that has just happened, if somebody wants to know."""
+    if transaction.engine.records_changes or is_watched(transaction.engine, transaction.catalog, table):
         transaction.changes.append(Change(table, operation, old, new))
+
+
+def is_watched(engine: Any, catalog: Catalog, table: TableSchema) -> bool:
+    """Whether the catalog itself wants a table's changes logged: for maintained tables or assertions."""
+    maintenance = engine.maintenance
+    return catalog.has_assertions or (maintenance is not None and maintenance.watches(catalog, table))

@@ -13,7 +13,7 @@ from quereus_store.errors import Error
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import column_ids
-from quereus_store.execute.dml.changes import record_changes
+from quereus_store.execute.dml.changes import is_watched, record_changes
 from quereus_store.execute.dml.generation import Loop, MutationCompiler, columns_of, row_display
 from quereus_store.execute.dml.outcome import MutationOutcome, Trouble
 from quereus_store.execute.dml.rules import StatementRules
@@ -141,13 +141,23 @@ def after_write(compiler: MutationCompiler, plan: MutationPlan, rules: Statement
     if rules.parents is not None:
         module.line(f"{module.bind('parents', rules.parents)}.after(rt, old{'' if deleting else ', new'})")
     # What a key's actions did to children stands in the log before what caused it.
-    operation = module.bind("operation", rules.operation)
-    table = module.bind("schema", plan.table)
-    module.line(f"{module.helper(record_changes)}(rt.transaction, {table}, {operation}, {old}, {new})")
+    log(compiler, plan.table, rules.operation, old, new)
     rows = "old" if deleting else "new"
     module.line(
         f"return {module.helper(MutationOutcome)}(len({rows}), {returning_rows(compiler, plan, rules)})"
     )
+
+
+def log(compiler: MutationCompiler, table: TableSchema, operation: Operation, old: str, new: str) -> None:
+    """Write the entry into the change log."""
+    module, workshop = compiler.module, compiler.workshop
+    arguments = f"{module.bind('schema', table)}, {module.bind('operation', operation)}, {old}, {new}"
+    entry = f"{module.helper(record_changes)}(rt.transaction, {arguments})"
+    if is_watched(workshop.engine, workshop.context.catalog, table):
+        module.line(entry)
+        return
+    with module.block("if rt.transaction.engine.records_changes:"):
+        module.line(entry)
 
 
 def returning_rows(compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules) -> str:

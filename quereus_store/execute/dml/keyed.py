@@ -23,7 +23,6 @@ from typing import Any
 
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.dml import emission
-from quereus_store.execute.dml.changes import record_changes
 from quereus_store.execute.dml.checks import DeferredChecks
 from quereus_store.execute.dml.eviction import Eviction
 from quereus_store.execute.dml.foreign_keys.parents import ParentSide, parent_side
@@ -159,16 +158,10 @@ class KeyedWriter:
             module.line(f"{module.bind('eviction', self.eviction)}.after_overwrite(rt, old)")
         if self.parents is not None:
             module.line(f"{module.bind('parents', self.parents)}.after(rt, old, changed)")
-        record = module.helper(record_changes)
-        schema = module.bind("schema", self.plan.table)
-        insert, update = (
-            module.bind("operation", Operation.INSERT),
-            module.bind("operation", Operation.UPDATE),
-        )
         with module.block("if fresh:"):
-            module.line(f"{record}(rt.transaction, {schema}, {insert}, (), fresh)")
+            emission.log(self.compiler, self.plan.table, Operation.INSERT, "()", "fresh")
         with module.block("if old:"):
-            module.line(f"{record}(rt.transaction, {schema}, {update}, old, changed)")
+            emission.log(self.compiler, self.plan.table, Operation.UPDATE, "old", "changed")
         returned = "[]"
         if self.plan.returning is not None:
             module.line(f"new = {module.helper(in_order)}(new, found, changed, {self._leaves_out})")
