@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, TextIO
 
 from quereus_store.cli.names import quote
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from quereus_store import Connection
 
 _ROWS_A_STATEMENT = 50
+_WORD = re.compile(r"\w+")
 _TEMPORARY = "temp"
 
 
@@ -42,15 +45,12 @@ def schema_statements(connection: Connection) -> list[SchemaItem]:
     plain = [table for table in _tables(catalog) if table.derivation is None]
     derived = [table for table in _tables(catalog) if table.derivation is not None]
     items = [SchemaItem("table", table.name, table.name, table_ddl(table, form)) for table in plain]
-    items += [
-        SchemaItem("index", index.name, table.name, index_ddl(index, table, form))
-        for table in plain
-        for index in table.indexes
-        if not index.hidden
-    ]
+    items += [item for table in plain for item in _indexes(table, form)]
+    bodies = [SchemaItem("maintained table", table.name, table.name, table_ddl(table)) for table in derived]
     for schema in _schemas(catalog):
-        items += [SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()]
-    items += [SchemaItem("table", table.name, table.name, table_ddl(table)) for table in derived]
+        bodies += [SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()]
+    items += _in_order(bodies)
+    items += [item for table in derived for item in _indexes(table, form)]
     for schema in _schemas(catalog):
         items += [
             SchemaItem("assertion", assertion.name, assertion.name, assertion_ddl(assertion))
@@ -63,7 +63,7 @@ def dump_database(connection: Connection, stream: TextIO, *, rows: bool = True) 
     """Write the whole database as a script; without ``rows`` the schema alone."""
     items = schema_statements(connection)
     tables = [item for item in items if item.kind == "table"]
-    stream.writelines(f"{item.sql};\n" for item in tables if item.kind == "table")
+    stream.writelines(f"{item.sql};\n" for item in tables)
     if rows:
         stream.write("begin;\n")
         for table in _tables(connection.database.catalog):
@@ -118,6 +118,31 @@ def _row_text(row: Sequence[Any], json_columns: Sequence[bool]) -> str:
 
 def _json_literal(value: Any) -> str:
     return literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _indexes(table: TableSchema, form: SessionForm) -> list[SchemaItem]:
+    return [
+        SchemaItem("index", index.name, table.name, index_ddl(index, table, form))
+        for index in table.indexes
+        if not index.hidden
+    ]
+
+
+def _in_order(items: list[SchemaItem]) -> list[SchemaItem]:
+    """Views and maintained tables, each after those that its text names.
+
+    A word that only looks like such a name costs nothing but a needless order; where it makes a
+    circle, the order of the catalog is kept.
+    """
+    by_name = {item.name.lower(): item for item in items}
+    needs = {
+        name: {word for word in map(str.lower, _WORD.findall(item.sql)) if word in by_name and word != name}
+        for name, item in by_name.items()
+    }
+    try:
+        return [by_name[name] for name in TopologicalSorter(needs).static_order()]
+    except CycleError:
+        return items
 
 
 def _schemas(catalog: Catalog) -> list[Any]:

@@ -210,6 +210,27 @@ lines', 1);
     assert repr(values) == repr([(b"\x00\xff",), (3.0,), (True,), (None,), (123456789012345678901234567890,)])
 
 
+def test_a_dump_makes_views_after_those_they_read(run: Run, tmp_path: Path) -> None:
+    run(
+        "app.qdb",
+        "-c",
+        """
+        create table t (id integer primary key, j json null);
+        insert into t values (1, '{"a": [1, "x"]}'), (2, '"7"'), (3, null);
+        create view z as select id from t;
+        create view m as select id from z;
+        create view a as select id from m;
+        """,
+    )
+    _status, dumped, _err = run("dump", "app.qdb")
+    (tmp_path / "dump.sql").write_text(dumped)
+    assert run("run", "copy.qdb", "dump.sql", "--backend", "leveldb") == (0, "", "")
+    assert rows_of("app.qdb", "select count(*) from a") == [(3,)]
+    with quereus_store.connect("copy.qdb", backend="leveldb") as copy:
+        assert copy.execute("select j from t order by id").fetchall() == [({"a": [1, "x"]},), ("7",), (None,)]
+        assert copy.execute("select count(*) from a").fetchone() == (3,)
+
+
 def test_check_says_what_is_in_order(run: Run) -> None:
     run("app.qdb", "-c", SCRIPT)
     assert run("check", "app.qdb") == (
