@@ -93,7 +93,7 @@ def insert_account(content: Content, number: int, dice: Random) -> list[Statemen
 
 
 def load_documents(content: Content, number: int, dice: Random) -> list[Statement]:
-    """Many rows in one autocommitted step, with keys longer than the storage's and bodies larger than a page."""
+    """Many rows in one autocommitted step, with long keys and bodies larger than a page."""
     rows = [
         (
             f"{number:08d}-{line}-{'x' * dice.choice([0, 10, 700])}",

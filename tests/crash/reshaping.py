@@ -1,4 +1,4 @@
-"""Schema changes of a table with rows, to be interrupted: each with a row that tells of it, in one transaction.
+"""Schema changes of a table with rows, to be interrupted; a row tells of each in the same transaction.
 
 The changes go round: after the last the table has its first shape again, so a change's number says
 which columns, indexes and values must be there.

@@ -1,4 +1,4 @@
-"""A process that writes is killed at random moments: what it was told is committed is there, nothing is half done."""
+"""A writer is killed at random moments: what it was told is committed is there, nothing is half done."""
 
 from __future__ import annotations
 
@@ -90,11 +90,13 @@ def nursery() -> Iterator[Nursery]:
         assert process.wait(60) == 0
 
 
-def in_order(connection: quereus_store.Connection) -> None:
-    """Indexes agree with rows, counts, constraints and views with both, and nothing is left over."""
+def in_order(connection: quereus_store.Connection, thoroughly: bool) -> None:
+    """Indexes agree with rows, counts with both, nothing is left over; thoroughly: constraints hold, too."""
     assert connection.database.problems == ()
-    report = io.StringIO()
-    assert check_database(connection, report), report.getvalue()
+    assert connection.database.check() == []
+    if thoroughly:
+        report = io.StringIO()
+        assert check_database(connection, report), report.getvalue()
 
 
 def indexes(connection: quereus_store.Connection) -> set[str]:
@@ -112,7 +114,7 @@ def test_a_killed_writer_loses_nothing(
     with quereus_store.connect(path, backend=backend) as connection:
         connection.executescript(bank.SCHEMA)
     content, steps = bank.Content(), 0
-    for _ in range(600 if pytestconfig.getoption("--long") else 20):
+    for round_ in range(600 if pytestconfig.getoption("--long") else 14):
         acknowledged = nursery.kill_one("keep_books", backend, path, steps, dice)
         while steps < acknowledged:
             bank.take_step(content, steps)
@@ -123,8 +125,8 @@ def test_a_killed_writer_loses_nothing(
                 bank.take_step(content, steps)
                 steps += 1
                 compare(connection, content)
-            in_order(connection)
-    assert steps > 24
+            in_order(connection, thoroughly=round_ % 7 == 6)
+    assert steps > 14
 
 
 def holds(connection: quereus_store.Connection, content: bank.Content) -> bool:
@@ -155,7 +157,7 @@ def test_a_schema_change_is_made_or_not(
     with quereus_store.connect(path, backend=backend) as connection:
         reshaping.fill(connection)
     changes = 0
-    for _ in range(400 if pytestconfig.getoption("--long") else 10):
+    for round_ in range(400 if pytestconfig.getoption("--long") else 8):
         acknowledged = nursery.kill_one("reshape", backend, path, changes, dice)
         with quereus_store.connect(path, backend=backend) as connection:
             made = connection.execute("select change from made order by change").fetchall()
@@ -163,8 +165,8 @@ def test_a_schema_change_is_made_or_not(
             assert changes in (acknowledged, acknowledged + 1)
             assert made == [(number,) for number in range(changes)]
             assert shape_of(connection, reshaping.shape(changes)[0]) == reshaping.shape(changes)
-            in_order(connection)
-    assert changes > len(reshaping.CHANGES)
+            in_order(connection, thoroughly=round_ % 7 == 6)
+    assert changes > 8
 
 
 def shape_of(
