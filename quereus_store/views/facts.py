@@ -221,9 +221,9 @@ class FactFinder:
         }[plan.kind]
         found = Facts(tokens, (*guarded[0], *guarded[1]), keys)
         if plan.kind is nodes.JoinKind.LEFT:
-            return found.adding(*_at_most_one(left, right, condition))
+            return found.adding(*_partners(left, right, condition, _ids(plan.right)))
         if plan.kind is nodes.JoinKind.RIGHT:
-            return found.adding(*_at_most_one(right, left, condition))
+            return found.adding(*_partners(right, left, condition, _ids(plan.left)))
         return found
 
     def set_operation(self, plan: nodes.SetOperation) -> Facts:
@@ -414,11 +414,20 @@ def _guarded(side: Facts) -> tuple[Dependency, ...]:
     )
 
 
-def _at_most_one(keeping: Facts, optional: Facts, condition: tuple[Dependency, ...]) -> Iterable[Dependency]:
-    """A row of the kept side that finds at most one partner determines it."""
+def _partners(
+    keeping: Facts, optional: Facts, condition: tuple[Dependency, ...], columns: Ids
+) -> Iterable[Dependency]:
+    """What a row of the kept side tells of its partners: the columns that the condition ties to it.
+
+    It has either partners that are alike in these columns, or none, and then one row of NULLs.  If at
+    most one partner fits, it is determined as a whole.
+    """
+    kept = frozenset(keeping.tokens)
+    tied = Facts((), (*keeping.dependencies, *condition)).closure(kept) & columns
+    yield Dependency(kept, frozenset(tied))
     both = Facts((), (*keeping.dependencies, *optional.dependencies, *condition))
-    if both.closure(keeping.tokens).issuperset(optional.tokens):
-        yield Dependency(frozenset(keeping.tokens), frozenset(optional.tokens))
+    if both.closure(kept).issuperset(optional.tokens):
+        yield Dependency(kept, frozenset(optional.tokens))
 
 
 def _sort_order(terms: tuple[SortTerm, ...]) -> Iterable[Ordered]:

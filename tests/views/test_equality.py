@@ -21,6 +21,8 @@ TABLES = """
 create table item (id integer primary key, kind text not null, box integer null, weight real null, n integer not null);
 create table box (id integer primary key, place text collate nocase not null, size integer null);
 create index item_box on item (box);
+create table word (item integer not null references item (id) on delete cascade on update cascade,
+  spelled text not null, weight real not null, primary key (item, spelled));
 """
 
 # Bodies by shape; `{i}` and `{b}` are the tables, so that one body may also stand on another's view.
@@ -67,6 +69,13 @@ BODIES = (
     " select k from down",
     "select g.kind, g.c, b.id from (select kind, max(box) as m, count(*) as c from item group by kind) g"
     " join box b on b.id = g.m",
+    "select w.item, w.spelled, i.n from word w join item i on i.id = w.item",
+    "select i.id, w.spelled, w.weight from item i left join word w on w.item = i.id",
+    "select i.kind, count(*) as c, sum(w.weight) as s, min(w.spelled) as m from item i join word w on w.item = i.id"
+    " group by i.kind",
+    "select i.id, count(w.item) as c, avg(w.weight) as a from item i left join word w on w.item = i.id group by i.id",
+    "select w.item, w.spelled, b.size from word w join item i on i.id = w.item join box b on b.id = i.box",
+    "select id, kind from item where id in (select item from word)",
     "select k, count(*) as c from (select kind as k from item union all select place from box) u group by k",
 )
 OVER_VIEWS = (
@@ -91,6 +100,10 @@ statements = st.one_of(
     st.tuples(st.just("update box set size = ?, place = ? where id = ?"), st.tuples(maybe, st.sampled_from("xYz"), st.integers(1, 4))),
     st.tuples(st.just("delete from item where id = ?"), st.tuples(ids)),
     st.tuples(st.just("delete from item where n > ?"), st.tuples(small)),
+    st.tuples(st.just("update item set id = id + ? where id < 4"), st.tuples(st.integers(0, 9))),
+    st.tuples(st.just("insert or ignore into word values (?, ?, ?)"), st.tuples(ids, st.sampled_from("pqr"), st.sampled_from([0.25, 3.0]))),
+    st.tuples(st.just("insert or replace into word select id, kind, n from item where n < ?"), st.tuples(small)),
+    st.tuples(st.just("delete from word where spelled = ?"), st.tuples(st.sampled_from("pqr"))),
     st.tuples(st.just("delete from box where id = ?"), st.tuples(st.integers(1, 4))),
     st.tuples(st.just("delete from item where box in (select id from box where size > ?)"), st.tuples(small)),
 )  # fmt: skip
@@ -126,6 +139,7 @@ def prepare(con: Any, chosen: list[str], over: list[str]) -> dict[str, str]:
         [(1, "a", 1, 0.5, 1), (2, "A", 1, None, 2), (3, "b", 2, 2.0, 3), (4, "a", None, 1.25, 2), (5, "b", 9, -3.0, 5)],
     )
     con.executemany("insert into box values (?, ?, ?)", [(1, "x", 2), (2, "X", None), (3, "y", 1)])
+    con.executemany("insert into word values (?, ?, ?)", [(1, "p", 0.5), (1, "q", 1.5), (3, "p", 2.0), (5, "r", 0.1)])
     bodies = {}
     for number, body in enumerate([*chosen, *over]):
         con.execute(f"create materialized view v{number} as {body}")
