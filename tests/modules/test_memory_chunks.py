@@ -99,6 +99,41 @@ def test_batches_agree_with_a_dictionary(inserted, removed, sparse):
             check(rows, before)
 
 
+PAIRS = st.tuples(st.integers(0, 6), st.integers(0, 30))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["insert", "delete", "replace", "merge", "fork", "look"]), PAIRS)))
+def test_an_index_finds_all_rows_with_equal_own_halves(actions):
+    rows, model, states = SortedRows(nested=True), {}, []
+    for number, (action, key) in enumerate(actions):
+        row = (*key, number)
+        if action == "insert":
+            assert rows.insert(key, row) == model.get(key)
+            model.setdefault(key, row)
+        elif action == "merge":
+            new = [pair for own in range(key[0], 7, 2) if (pair := (own, key[1])) not in model]
+            rows.merge(new, [(*pair, number) for pair in new], distinct=True)
+            model.update((pair, (*pair, number)) for pair in new)
+        elif action == "fork":
+            states.append((rows, dict(model)))
+            rows = rows.fork()
+        elif action == "look":
+            rows.equal(key[0])
+        elif key in model:
+            if action == "delete":
+                rows.delete(key)
+                del model[key]
+            else:
+                rows.replace(key, row)
+                model[key] = row
+    for tree, expected in [*states, (rows, model)]:
+        for own in range(8):
+            same = [expected[key] for key in sorted(expected) if key[0] == own]
+            assert tree.equal(own) == same
+            assert tree.first_equal(own) == (same[0] if same else None)
+
+
 def check(rows, model):
     expected = [model[key] for key in sorted(model)]
     assert [row for batch in rows.all_rows() for row in batch] == expected

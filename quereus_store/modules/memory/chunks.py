@@ -9,7 +9,8 @@ out the row lists as they are, without touching a row::
     chunks  [ keys|rows,   keys|rows,   keys|rows ]
 
 An index holds the rows themselves, not their keys, so reading through it costs no second
-look-up.
+look-up.  Its keys are pairs, ``(own half, primary key)``, and comparing pairs is slow; so a chunk of
+a ``nested`` tree keeps, from the first search on, the own halves as a list of their own.
 
 **Copy on write.**  Whoever holds ``chunks`` (a reader's snapshot, a running scan, a savepoint)
 sees it unchanged forever: a writer copies the outer lists before its first change, and a chunk
@@ -22,7 +23,7 @@ so a call that fails half-way has changed nothing.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, islice, pairwise
 from operator import attrgetter, eq, itemgetter, lt
 from typing import Any, TypeAlias
@@ -45,7 +46,11 @@ SMALLEST = 128
 SPARSE = 16
 """With up to so many rows per chunk a batch is written row by row."""
 
+SAME = 16
+"""Up to so many rows with equal own halves are counted singly."""
+
 _rows_of = attrgetter("rows")
+_own_half = itemgetter(0)
 
 
 class Extreme:
@@ -70,14 +75,27 @@ HIGHEST.key, LOWEST.key = LOWEST, HIGHEST
 
 
 class Chunk:
-    """Some neighbouring rows and their keys; only its ``owner`` may change it."""
+    """Some neighbouring rows and their keys; only its ``owner`` may change it.
 
-    __slots__ = ("keys", "owner", "rows")
+    ``halves`` are the own halves of nested keys, once somebody has asked for them.
+    """
 
-    def __init__(self, keys: list[Key], rows: list[Row], owner: object) -> None:
+    __slots__ = ("halves", "keys", "owner", "rows")
+
+    def __init__(
+        self, keys: list[Key], rows: list[Row], owner: object, halves: list[Key] | None = None
+    ) -> None:
         self.keys = keys
         self.rows = rows
         self.owner = owner
+        self.halves = halves
+
+    def own_halves(self) -> list[Key]:
+        """The own halves of the keys, which are nested."""
+        halves = self.halves
+        if halves is None:
+            halves = self.halves = list(map(_own_half, self.keys))
+        return halves
 
 
 class DuplicateKey(Exception):
@@ -109,12 +127,19 @@ def _is_sorted(keys: list[Key]) -> bool:
 class SortedRows:
     """Rows in strict key order; see the module's text for the rules of sharing."""
 
-    __slots__ = ("_outer_owned", "_owner", "chunks", "count", "lasts")
+    __slots__ = ("_outer_owned", "_owner", "chunks", "count", "lasts", "nested")
 
-    def __init__(self, chunks: list[Chunk] | None = None, lasts: list[Key] | None = None, count: int = 0):
+    def __init__(
+        self,
+        chunks: list[Chunk] | None = None,
+        lasts: list[Key] | None = None,
+        count: int = 0,
+        nested: bool = False,
+    ) -> None:
         self.chunks: list[Chunk] = [] if chunks is None else chunks
         self.lasts: list[Key] = [] if lasts is None else lasts
         self.count = count
+        self.nested = nested
         self._owner = object()
         self._outer_owned = chunks is None
 
@@ -122,7 +147,7 @@ class SortedRows:
 
     def fork(self) -> SortedRows:
         """An independent copy that shares everything; the original must not be changed any more."""
-        return SortedRows(self.chunks, self.lasts, self.count)
+        return SortedRows(self.chunks, self.lasts, self.count, self.nested)
 
     def freeze(self) -> Frozen:
         """The present state, which no later change touches."""
@@ -146,7 +171,10 @@ class SortedRows:
         self._own_outer()
         chunk = self.chunks[number]
         if chunk.owner is not self._owner:
-            chunk = self.chunks[number] = Chunk(chunk.keys.copy(), chunk.rows.copy(), self._owner)
+            halves = chunk.halves
+            chunk = self.chunks[number] = Chunk(
+                chunk.keys.copy(), chunk.rows.copy(), self._owner, None if halves is None else halves.copy()
+            )
         return chunk
 
     # --- reading ---------------------------------------------------------------------------------------
@@ -194,36 +222,50 @@ class SortedRows:
             return map(_rows_of, chunks)
         return (chunk.rows[::-1] for chunk in reversed(chunks))
 
-    def between(self, start: Position, stop: Position, reverse: bool = False) -> Iterator[list[Row]]:
-        """The rows between two positions in batches, from a frozen state."""
+    def between(self, start: Position, stop: Position, reverse: bool = False) -> Iterable[list[Row]]:
+        """The rows between two positions in batches, from a frozen state; few of them in a tuple."""
         first, begin = start
         last, end = stop
         if start >= stop:
-            return iter(())
+            return ()
         if first == last:
             rows = self.chunks[first].rows[begin:end]
             if reverse:
                 rows.reverse()
-            return iter((rows,))
+            return (rows,)
         chunks, _, _ = self.freeze()
         pieces = _pieces(chunks, start, stop)
         return _reversed_pieces(pieces) if reverse else iter(pieces)
 
     def equal(self, own: Key) -> list[Row]:
         """In an index, the rows whose own half of the key is this one."""
-        probe = (own,)
-        number = bisect_left(self.lasts, probe)
+        number = bisect_left(self.lasts, (own,))
         if number == len(self.lasts):
             return []
         chunk = self.chunks[number]
-        keys = chunk.keys
-        begin = end = bisect_left(keys, probe)
-        near = min(begin + 16, len(keys))
-        while end < near and keys[end][0] == own:
+        halves = chunk.halves or chunk.own_halves()
+        begin = end = bisect_left(halves, own)
+        size = len(halves)
+        near = min(begin + SAME, size)
+        while end < near and halves[end] == own:
             end += 1
         if end < near:
             return chunk.rows[begin:end]
+        if end < size:
+            end = bisect_right(halves, own, end)
+        if end < size:
+            return chunk.rows[begin:end]
         return self.collect((number, begin), self.position((own, HIGHEST), False))
+
+    def first_equal(self, own: Key) -> Row | None:
+        """In an index, the first row whose own half of the key is this one."""
+        number = bisect_left(self.lasts, (own,))
+        if number == len(self.lasts):
+            return None
+        chunk = self.chunks[number]
+        halves = chunk.halves or chunk.own_halves()
+        place = bisect_left(halves, own)
+        return chunk.rows[place] if halves[place] == own else None
 
     def collect(self, start: Position, stop: Position) -> list[Row]:
         """The rows between two positions in one new list."""
@@ -244,12 +286,14 @@ class SortedRows:
             self._append(key, row)
             return None
         chunk = self.chunks[number]
-        place = bisect_left(chunk.keys, key)
+        place = self._place(chunk, key)
         if chunk.keys[place] == key:
             return chunk.rows[place]
         chunk = self._own(number)
         chunk.keys.insert(place, key)
         chunk.rows.insert(place, row)
+        if chunk.halves is not None:
+            chunk.halves.insert(place, key[0])
         self.count += 1
         if len(chunk.keys) > LARGEST:
             self._split(number)
@@ -264,6 +308,8 @@ class SortedRows:
             chunk = self._own(len(self.chunks) - 1)
             chunk.keys.append(key)
             chunk.rows.append(row)
+            if chunk.halves is not None:
+                chunk.halves.append(key[0])
             self.lasts[-1] = key
         self.count += 1
 
@@ -273,6 +319,7 @@ class SortedRows:
         right = Chunk(chunk.keys[middle:], chunk.rows[middle:], self._owner)
         del chunk.keys[middle:]
         del chunk.rows[middle:]
+        chunk.halves = None
         self.chunks.insert(number + 1, right)
         self.lasts.insert(number, chunk.keys[-1])
 
@@ -282,6 +329,8 @@ class SortedRows:
         chunk = self._own(number)
         del chunk.keys[place]
         del chunk.rows[place]
+        if chunk.halves is not None:
+            del chunk.halves[place]
         self.count -= 1
         if not chunk.keys:
             del self.chunks[number]
@@ -311,11 +360,29 @@ class SortedRows:
     def _find(self, key: Key) -> Position:
         number = bisect_left(self.lasts, key)
         if number < len(self.lasts):
-            keys = self.chunks[number].keys
-            place = bisect_left(keys, key)
-            if keys[place] == key:
+            chunk = self.chunks[number]
+            place = self._place(chunk, key)
+            if chunk.keys[place] == key:
                 return number, place
         raise InternalError(f"memory table: no row has the key {key!r}")
+
+    def _place(self, chunk: Chunk, key: Key) -> int:
+        """Where a key stands in a chunk, or would be inserted."""
+        keys = chunk.keys
+        if self.nested:
+            own = key[0]
+            halves = chunk.halves or chunk.own_halves()
+            place = bisect_left(halves, own)
+            if place == len(halves) or halves[place] != own or not keys[place] < key:
+                return place
+            return bisect_left(keys, key, place + 1, bisect_right(halves, own, place))
+        first = keys[0]
+        if type(key) is int is type(first):
+            # As in ``get``.
+            place = key - first
+            if 0 <= place < len(keys) and keys[place] == key:
+                return place
+        return bisect_left(keys, key)
 
     # --- changing many rows ----------------------------------------------------------------------------
     # Each returns the call that takes the change back.  Where a chunk gets only some of the rows,

@@ -136,6 +136,7 @@ class KeyOf:
         self._nullable = tuple(
             (number, key.null) for number, key in enumerate(self.parts) if key.part.nullable
         )
+        self._simple = not nested and len(parts) == 1 and not (parts[0].nullable or parts[0].descending)
         self.rows: Callable[[Sequence[Row]], list[Key]] = self._row_function()
         self.row: Callable[[Row], Key] = self._single_function()
         self.key: Callable[[Sequence[Any]], Key] = self._key_function()
@@ -251,6 +252,16 @@ class KeyOf:
         self, tree: SortedRows, path: AccessPath, prefix: Sequence[Any], lower: Any, upper: Any
     ) -> tuple[Position, Position]:
         """Where a RANGE path begins and ends in a tree."""
+        if self._simple and path.equal == 0:
+            probe = self.parts[0].probe
+            return (
+                (0, 0)
+                if path.lower is None
+                else tree.position(probe(lower), path.lower is Comparison.GREATER),
+                tree.end()
+                if path.upper is None
+                else tree.position(probe(upper), path.upper is Comparison.LESS_OR_EQUAL),
+            )
         leading = self._components(prefix[: path.equal])
         start, stop = self.before(leading), self.behind(leading)
         if path.lower is not None or path.upper is not None:

@@ -11,8 +11,7 @@ contract asks.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress, islice
 from operator import eq, ne
@@ -46,6 +45,7 @@ class IndexHandle:
         self.index = index
         self.storage_id = index.storage_id
         self.key = index_key_of(schema, index, services)
+        self.width = len(index.parts)
         self.predicate: RowFunction | None = (
             None if index.where is None else predicate_function(services, schema, index.where)
         )
@@ -110,14 +110,19 @@ class MemoryTable:
         prefix: tuple[Any, ...],
         lower: Any,
         upper: Any,
-    ) -> Iterator[Batch]:
-        """The rows of a RANGE path in key order."""
-        key, tree = self._way(transaction, path)
-        if path.equal == len(key.parts) and key.nested:
-            rows = tree.equal(key.key(prefix))
-            if path.reverse:
-                rows.reverse()
-            return iter((rows,) if rows else ())
+    ) -> Iterable[Batch]:
+        """The rows of a RANGE path in key order; few of them are all there at once, in a tuple."""
+        state = transaction.state(self._id)
+        if path.index is None:
+            key, tree = self._key, state.primary
+        else:
+            handle = self._by_name.get(path.index) or self._by_name[fold(path.index)]
+            key, tree = handle.key, state.indexes[handle.storage_id]
+            if path.equal == handle.width:
+                rows = tree.equal(key.key(prefix))
+                if path.reverse:
+                    rows.reverse()
+                return (rows,) if rows else ()
         return tree.between(*key.span(tree, path, prefix, lower, upper), path.reverse)
 
     def ranges(
@@ -160,7 +165,7 @@ class MemoryTable:
             own = handle.own(row)
             if own is None or handle.key.has_null(own):
                 continue
-            existing = _holder(state.indexes[handle.storage_id], own)
+            existing = state.indexes[handle.storage_id].first_equal(own)
             if existing is not None and (replacing is None or self._key.row(existing) != own_key):
                 found.append(Conflict(constraint, existing))
         return found
@@ -211,7 +216,7 @@ class MemoryTable:
             constraint = self._unique.get(handle.storage_id)
             if constraint is None or own is None or handle.key.has_null(own):
                 continue
-            existing = _holder(state.indexes[handle.storage_id], own)
+            existing = state.indexes[handle.storage_id].first_equal(own)
             if existing is not None:
                 raise UniqueViolation(constraint, row, existing)
 
@@ -359,7 +364,7 @@ def _index_tree(
         for place, same in enumerate(map(eq, own, islice(own, 1, None))):
             if same and not handle.key.has_null(own[place]):
                 raise UniqueViolation(constraint, held[place + 1], held[place])
-    tree = SortedRows()
+    tree = SortedRows(nested=True)
     tree.merge(list(zip(own, primary_keys, strict=True)), held, distinct=True)
     return tree
 
@@ -374,24 +379,13 @@ def _sorted_entries(
     return gather(own, order), gather(primary_keys, order), gather(rows, order)
 
 
-def _holder(tree: SortedRows, own: Key) -> Row | None:
-    """The first row of an index that has this own half."""
-    probe = (own,)
-    number = bisect_left(tree.lasts, probe)
-    if number == len(tree.lasts):
-        return None
-    chunk = tree.chunks[number]
-    place = bisect_left(chunk.keys, probe)
-    return chunk.rows[place] if chunk.keys[place][0] == own else None
-
-
 def _any_taken(tree: SortedRows, own: list[Key]) -> bool:
     """Whether any of these own halves (sorted, no NULL) is repeated or in the index already."""
     if any(map(eq, own, islice(own, 1, None))):
         return True
     if not tree.lasts or not own or tree.lasts[-1][0] < own[0]:
         return False
-    return any(_holder(tree, key) is not None for key in own)
+    return any(tree.first_equal(key) is not None for key in own)
 
 
 def _nested(own: list[Key | None], primary_keys: list[Key]) -> list[Key | None]:
