@@ -53,6 +53,10 @@ class Maintenance(Protocol):
         """
         ...
 
+    def explain(self, catalog: Catalog, table: TableSchema) -> list[str]:
+        """What follows a change of a table, as lines of text."""
+        ...
+
     def create_table(self, session: Session, statement: nodes.CreateTable) -> None:
         """CREATE TABLE … MAINTAINED AS."""
         ...

@@ -20,17 +20,22 @@ its sources.
 ``plans``        the strategies and the choice among them
 ``writing``      writing derived rows and judging their constraints
 ``maintainer``   the end of a statement
+``restoring``    reopening
+``reporting``    what EXPLAIN and ``maintenance_info()`` tell
+``deltas/``      programs that work from what changed
 ===============  ===================================================================
 """
 
 from quereus_store.execute.engine import Engine
 from quereus_store.views.maintainer import Maintainer
+from quereus_store.views.reporting import maintenance_info
 
 
 def install(engine: Engine) -> Maintainer:
     """Let an engine keep maintained tables."""
     maintainer = Maintainer(engine)
     engine.maintenance = maintainer
+    engine.registry.register(maintenance_info(maintainer))
     return maintainer
 
 

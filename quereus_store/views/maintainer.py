@@ -20,7 +20,7 @@ from quereus_store.execute.maintenance import Handler
 from quereus_store.modules.contract import CatalogProblem
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
-from quereus_store.views import attaching, creating, refreshing, restoring, staleness
+from quereus_store.views import attaching, creating, refreshing, reporting, restoring, staleness
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.graph import Graphs, Member
 from quereus_store.views.plans import Strategies
@@ -70,6 +70,10 @@ class Maintainer:
     def restore(self, catalog: Catalog, snapshot: Any) -> tuple[Catalog, tuple[CatalogProblem, ...]]:
         """Fill the maintained tables of a loaded catalog whose rows live in memory."""
         return restoring.restore(self, catalog, snapshot)
+
+    def explain(self, catalog: Catalog, table: TableSchema) -> list[str]:
+        """What follows a change of a table, as text."""
+        return reporting.explain_lines(self, catalog, table)
 
     # -- the end of a statement ------------------------------------------------------
 

@@ -135,7 +135,7 @@ class Maintained:
         moved = [scan for scan in self._scans if key_of(scan.table) in changed]
         if not moved or not changed.isdisjoint(self._hidden) or len(moved) > MOST_SCANS:
             return self.rebuild
-        compile_plan = partial(Program, self._engine, self._context)
+        compile_plan = partial(Program, self._engine, self._context, grown=True)
         if all(is_linear(self.plan, scan_id(scan)) for scan in moved):
             return Linear(compile_plan, self.plan, moved, self._rows)
         keyed = self._keyed(moved)
@@ -159,7 +159,7 @@ class Maintained:
         if depends_on_order(self.plan, self.rebuild.program.plan):
             return None
         keys = KeyColumns(self._engine, self.table, self.plan.columns, found)
-        compile_plan = partial(Program, self._engine, self._context)
+        compile_plan = partial(Program, self._engine, self._context, grown=True)
         return Keyed(
             compile_plan, self.plan, self._context.number, moved, keys, self._rows, self._count_stored
         )

@@ -7,17 +7,21 @@ program like any query's; running it hands the rows over in ``rt.given``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from quereus_store.execute.codegen.compiler import compile_query
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.prepared import rule_context, transactions_for
 from quereus_store.execute.runtime import Runtime
-from quereus_store.modules.contract import Row
+from quereus_store.modules.contract import AccessPlan, AccessRequest, Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import BindContext
 from quereus_store.plan.explain import plan_lines
+from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import optimize
+from quereus_store.schema.objects import IndexSchema, TableSchema
+from quereus_store.types import Collation
 
 Given = Sequence[list[Row]]
 
@@ -30,11 +34,44 @@ class GivenRuntime(Runtime):
     given: Given
 
 
-class Program:
-    """A compiled plan."""
+class GrownTables:
+    """The engine's services to rules, with every table taken to be large.
 
-    def __init__(self, engine: Engine, context: BindContext, plan: plans.PlanNode) -> None:
-        self.plan = optimize(plan, rule_context(engine, context))
+    A view is often made before its sources are filled.  Its programs live on, so they must not be
+    planned for the few rows there are: an index is used wherever there is one.
+    """
+
+    ROWS = 20_000.0
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collation(self, name: str) -> Collation:
+        """A registered collation."""
+        return self._engine.collation(name)
+
+    def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
+        """The bound predicate of a partial index."""
+        return self._engine.index_predicate(table, index)
+
+    def row_count(self, table: TableSchema) -> float:
+        """About how many rows a table has, or will have."""
+        return max(self.ROWS, self._engine.row_count(table))
+
+    def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
+        """How the table's module would serve a request of so many rows."""
+        rows = int(self.row_count(table))
+        return self._engine.plan_access(table, replace(request, estimated_rows=rows))
+
+
+class Program:
+    """A compiled plan; ``grown`` plans for larger tables than there may be now."""
+
+    def __init__(
+        self, engine: Engine, context: BindContext, plan: plans.PlanNode, *, grown: bool = False
+    ) -> None:
+        rules = rule_context(engine, context)
+        self.plan = optimize(plan, replace(rules, services=GrownTables(engine)) if grown else rules)
         self._engine = engine
         self._compiled = compile_query(self.plan, engine)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import unsupported
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
+from quereus_store.execute.transactions import ReadView
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
 from quereus_store.sql import nodes
@@ -33,4 +34,18 @@ def explain(session: Session, statement: nodes.Explain, parameters: Any) -> Resu
 def _plan(session: Session, prepared: PreparedQuery | PreparedMutation) -> list[str]:
     if isinstance(prepared, PreparedQuery):
         return plan_lines(prepared.plan, session.engine)
-    return prepared.plan_lines(session.engine)
+    return prepared.plan_lines(session.engine) + _followers(session, prepared)
+
+
+def _followers(session: Session, prepared: PreparedMutation) -> list[str]:
+    """The maintained tables that follow a change, and how."""
+    maintenance = session.engine.maintenance
+    if maintenance is None:
+        return []
+    if session.transaction is not None:
+        return maintenance.explain(session.transaction.catalog, prepared.plan.table)
+    view = ReadView(session.engine)
+    try:
+        return maintenance.explain(view.catalog, prepared.plan.table)
+    finally:
+        view.release()

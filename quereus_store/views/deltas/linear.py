@@ -116,6 +116,11 @@ class Linear:
         removed, added = (_of_one_scan if self._single else self._of_many)(terms)
         return self._rows.difference(removed, added)
 
+    @property
+    def lines(self) -> list[str]:
+        """The body over changed rows."""
+        return self.terms.lines
+
     def _of_many(self, terms: Iterator[tuple[int, list[Row]]]) -> tuple[list[Row], list[Row]]:
         counts: dict[Any, int] = {}
         by_name: dict[Any, Row] = {}
