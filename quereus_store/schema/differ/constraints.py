@@ -11,6 +11,7 @@ others go; so these go first of all, the last one first.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,9 @@ from quereus_store.sql import nodes, render
 from quereus_store.sql.traversal import transform, walk
 
 Condition = Callable[[NamedConstraint], bool]
+
+_NUMBERED = re.compile(r"check_\d+\Z")
+"""What ALTER TABLE ADD CHECK calls a CHECK without a name."""
 
 
 @dataclass(slots=True)
@@ -129,8 +133,12 @@ class _Comparison:
             self.result.tags.append(f"ALTER CONSTRAINT {name} SET TAGS {tag_list(each.tags)}")
 
     def _by_body(self, named: list[NamedConstraint]) -> None:
-        """Compare what has no declared name; existing ones of a name that is not declared may be meant."""
-        present = [each for each in _constraints(self.actual) if not each.named] + named
+        """Compare what has no declared name; ``named`` are those that are there and not declared by name."""
+        numbered = [
+            each for each in named if isinstance(each, CheckConstraint) and _NUMBERED.match(each.name)
+        ]
+        self.gone += (each for each in named if each not in numbered)
+        present = [each for each in _constraints(self.actual) if not each.named] + numbered
         along = _unnamed_on(self.declared, self.columns.added)
         for each in _constraints(self.declared):
             if each.named:

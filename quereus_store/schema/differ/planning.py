@@ -32,7 +32,6 @@ from quereus_store.schema.differ.bodies import (
     tags_of_item,
     view_changed,
 )
-from quereus_store.schema.differ.columns import ColumnSteps
 from quereus_store.schema.differ.matching import (
     Named,
     RenamePolicy,
@@ -58,7 +57,6 @@ from quereus_store.schema.objects import (
 from quereus_store.schema.rename import rename_column, rename_table
 from quereus_store.schema.scopes import RelationKey
 from quereus_store.sql import nodes, render
-from quereus_store.sql.traversal import walk
 from quereus_store.types.logical import ANY, LogicalType
 
 
@@ -168,12 +166,12 @@ class _Differ:
         self._rename_columns()
         new_tables = self._match_tables()
         new_views = self._match_views()
+        self._match_readers(new_tables, new_views)
         self._alter_tables()
         target = self._target()
         spelling = Respelling(target, self.renamed_columns)
         self._create(new_tables, new_views, target, spelling)
         self._indexes(target, spelling)
-        self._refresh()
         self._assertions()
         attached = (self.built[name].name for name, steps in self.steps.items() if steps.attaches)
         remade = frozenset(name for _, name in self._remade())
@@ -260,7 +258,7 @@ class _Differ:
     def _stays(self, item: nodes.CreateTable, declared: TableSchema, actual: TableSchema) -> bool:
         """Whether a table is altered in place; if not, it is dropped."""
         renamed = self.renamed_columns.get(self._key(declared.name), {})
-        alteration = Alteration(item, declared, actual, renamed)
+        alteration = Alteration.of(item, declared, actual, renamed)
         if declared.derivation is not None and actual.derivation is not None:
             moved = module_moved(item.module, actual, self.settings.default_module)
             if moved:
@@ -378,6 +376,51 @@ class _Differ:
         kind = "VIEW" if isinstance(item, nodes.CreateView) else "MATERIALIZED VIEW"
         return f"ALTER {kind} {self._qualified(item.name.name)} SET TAGS {tag_list(tags_of_item(item))}"
 
+    def _match_readers(self, new_tables: list[nodes.CreateTable], new_views: dict[str, DeclaredView]) -> None:
+        """Maintained tables that are as declared, but whose sources change under them, are made anew.
+
+        Those of another schema are computed anew.
+        """
+        changed = self._remade()
+        for key, table, derivation in self._staying():
+            read = self._reads(self.after, table.schema, derivation.query)
+            if read.isdisjoint(changed) and not any(
+                self._key(name) in read and alteration.reaches(derivation.query)
+                for name, alteration in self.alterations.items()
+            ):
+                continue
+            changed.add(key)
+            if key[0] != fold(self.schema):
+                name = qualified(table.schema, table.name)
+                self.phases.refresh.append(f"REFRESH MATERIALIZED VIEW {name}")
+                continue
+            self._drop_table(table)
+            self.created.add(key)
+            if key[1] in self.views:
+                new_views[key[1]] = self.views[key[1]]
+            else:
+                new_tables.append(self.tables[key[1]])
+                del self.alterations[key[1]]
+
+    def _staying(self) -> Iterator[tuple[RelationKey, TableSchema, Derivation]]:
+        """Maintained tables that exist and stay so, each after those that it reads."""
+        waiting: dict[RelationKey, tuple[TableSchema, Derivation]] = {}
+        for table in tables_of(self.after):
+            key = (fold(table.schema), fold(table.name))
+            alteration = self.alterations.get(key[1]) if key[0] == fold(self.schema) else None
+            detached = alteration is not None and alteration.item.maintained is None
+            if table.derivation is not None and key not in self.dropped and not detached:
+                waiting[key] = table, table.derivation
+        reads = {
+            key: self._reads(self.after, table.schema, derivation.query)
+            for key, (table, derivation) in waiting.items()
+        }
+        while waiting:
+            ready = [key for key in waiting if reads[key].isdisjoint(waiting.keys() - {key})]
+            for key in ready or list(waiting):
+                table, derivation = waiting.pop(key)
+                yield key, table, derivation
+
     def _target(self) -> Catalog:
         """The catalog as declared, as far as names matter: a materialized view is a view there."""
         target = self.after
@@ -427,43 +470,6 @@ class _Differ:
                 early = spelling.view(self.schema, item) if isinstance(item, nodes.CreateView) else item
                 self.phases.create_views.append(render(placed(self.schema, early)))
 
-    def _refresh(self) -> None:
-        """Maintained tables that stay, of any schema, but whose sources change under them."""
-        remade, stale = self._remade(), set[RelationKey]()
-        for table, derivation in self._maintained():
-            key = (fold(table.schema), fold(table.name))
-            read = self._reads(self.after, table.schema, derivation.query)
-            lost = not read.isdisjoint(remade) or not read.isdisjoint(stale)
-            if lost or any(
-                self._key(name) in read and _reaches(steps.columns, derivation.query)
-                for name, steps in self.steps.items()
-            ):
-                stale.add(key)
-                name = qualified(table.schema, table.name)
-                self.phases.refresh.append(f"REFRESH MATERIALIZED VIEW {name}")
-
-    def _maintained(self) -> Iterator[tuple[TableSchema, Derivation]]:
-        """Maintained tables that exist, stay, and get no other body; each after those that it reads."""
-        attached = {self._key(name) for name, steps in self.steps.items() if steps.attaches}
-        waiting: dict[RelationKey, tuple[TableSchema, Derivation]] = {}
-        for table in tables_of(self.after):
-            key = (fold(table.schema), fold(table.name))
-            detached = (
-                key[0] == fold(self.schema)
-                and key[1] in self.tables
-                and self.tables[key[1]].maintained is None
-            )
-            if table.derivation is not None and key not in self.dropped | attached and not detached:
-                waiting[key] = table, table.derivation
-        reads = {
-            key: self._reads(self.after, table.schema, derivation.query)
-            for key, (table, derivation) in waiting.items()
-        }
-        while waiting:
-            ready = [key for key in waiting if reads[key].isdisjoint(waiting.keys() - {key})]
-            for key in ready or list(waiting):
-                yield waiting.pop(key)
-
     # --- indexes -------------------------------------------------------------------------------------------
 
     def _indexes(self, target: Catalog, spelling: Respelling) -> None:
@@ -512,8 +518,8 @@ class _Differ:
         wanted = build_index(item, declared, self.surroundings.collations, _any_part)
         if index_changed(_named_parts(wanted, declared), _named_parts(index, table)):
             return True
-        steps = self.steps.get(fold(table.name))
-        remade = steps.columns.remade if steps is not None else frozenset()
+        alteration = self.alterations.get(fold(table.name))
+        remade = alteration.columns.remade if alteration is not None else frozenset()
         return bool(remade) and not remade.isdisjoint(
             fold(table.columns[part.column].name) for part in index.parts if part.column is not None
         )
@@ -538,13 +544,6 @@ class _Differ:
         for name, item in self.assertions.items():
             if name not in actual:
                 self.phases.create_assertions.append(render(placed(self.schema, item)))
-
-
-def _reaches(columns: ColumnSteps, body: nodes.Node) -> bool:
-    """Whether a change of columns may leave a maintained table of that body behind its source."""
-    if columns.reformed or columns.drop or columns.remade:
-        return True
-    return bool(columns.add) and any(isinstance(node, nodes.ResultStar) for node in walk(body))
 
 
 def _children_first(tables: Iterable[TableSchema]) -> Iterator[TableSchema]:

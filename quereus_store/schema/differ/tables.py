@@ -19,6 +19,7 @@ from quereus_store.schema.differ.matching import RenamePolicy, same_tags
 from quereus_store.schema.differ.text import identifier, object_name, qualified, tag_list
 from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes, render
+from quereus_store.sql.traversal import walk
 
 
 @dataclass(slots=True)
@@ -35,27 +36,44 @@ class TableSteps:
     """Whether more than names and tags changes."""
     attaches: bool = False
     """Whether the table gets a body."""
-    columns: ColumnSteps = field(default_factory=ColumnSteps)
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
     """A declared table and the existing one that it is, as renames leave it.
 
-    ``renamed`` has the old names of columns by folded new name.
+    ``renamed`` has the old names of columns by folded new name, ``columns`` what happens to columns.
     """
 
     item: nodes.CreateTable
     declared: TableSchema
     actual: TableSchema
     renamed: Mapping[str, str]
+    columns: ColumnSteps
+
+    @classmethod
+    def of(
+        cls, item: nodes.CreateTable, declared: TableSchema, actual: TableSchema, renamed: Mapping[str, str]
+    ) -> Alteration:
+        """With its columns compared."""
+        return cls(item, declared, actual, renamed, column_steps(declared, item, actual))
+
+    @property
+    def changes_key(self) -> bool:
+        """Whether the primary key changes."""
+        return _key(self.declared) != _key(self.actual)
 
     @property
     def changes_shape(self) -> bool:
-        """Whether columns or key of a maintained table would have to change."""
-        return bool(column_steps(self.declared, self.item, self.actual).shape) or _key(self.declared) != _key(
-            self.actual
-        )
+        """Whether columns or key change."""
+        return bool(self.columns.shape) or self.changes_key
+
+    def reaches(self, body: nodes.Node) -> bool:
+        """Whether a maintained table of that body, which reads this one, may not fit any more."""
+        columns = self.columns
+        if columns.reformed or columns.drop or columns.remade or self.changes_key:
+            return True
+        return bool(columns.add) and any(isinstance(node, nodes.ResultStar) for node in walk(body))
 
     def steps(
         self,
@@ -64,7 +82,7 @@ class Alteration:
         uses_remade: Callable[[NamedConstraint], bool],
     ) -> TableSteps:
         """Compare the two; of a maintained table that stays one, the shape must be as declared."""
-        columns = column_steps(self.declared, self.item, self.actual)
+        columns = self.columns
         constraints = constraint_steps(self.declared, self.actual, columns, policy, uses_dropped, uses_remade)
         renames = [
             f"RENAME COLUMN {identifier(old)} TO {identifier(self._column(new))}"
@@ -93,7 +111,6 @@ class Alteration:
             drop_columns=self._alter(columns.drop),
             tags=self._alter(tags),
             reshaped=bool(shape or constraints.early or constraints.references or columns.drop),
-            columns=columns,
         )
         self._derive(result, fixed)
         if retagged and derived:
