@@ -18,7 +18,6 @@ from quereus_store.errors import Error
 if TYPE_CHECKING:
     from quereus_store import Connection
 
-_BATCH = 2000
 _BOTH = {"insert", "update"}
 
 
@@ -62,7 +61,7 @@ def check_database(connection: Connection, stream: TextIO) -> bool:
         state = "in order" if not found else f"{len(found)} problem{'s' if len(found) > 1 else ''}"
         print(f"table {table.title}: {count:,} rows, {state}", file=stream)
     for view in views:
-        found = list(_readable(connection, view, limit=" limit 1"))
+        found = list(_readable(connection, view))
         findings += found
         print(f"view {view.title}: {'in order' if not found else 'not readable'}", file=stream)
     for finding in findings:
@@ -73,40 +72,52 @@ def check_database(connection: Connection, stream: TextIO) -> bool:
 
 def check_table(connection: Connection, table: Relation) -> tuple[int, list[Finding]]:
     """Check one table; returns its number of rows and what is wrong with them."""
-    counter = [0]
-    findings = list(_readable(connection, table, counter=counter))
-    if findings:
-        return counter[0], findings
+    try:
+        count, findings = _rows(connection, table)
+    except Error as error:
+        return 0, [Finding(table.title, f"cannot be read: {error}")]
     for check in _CHECKS:
         try:
             findings += check(connection, table)
         except Error as error:
             findings.append(Finding(table.title, f"a check could not be made: {error}"))
-    return counter[0], findings
+    return count, findings
 
 
-def _readable(
-    connection: Connection, relation: Relation, *, limit: str = "", counter: list[int] | None = None
-) -> Iterator[Finding]:
-    counter = counter if counter is not None else [0]
-    try:
-        cursor = connection.execute(f"select * from {relation.sql}{limit}")
-        while batch := cursor.fetchmany(_BATCH):
-            counter[0] += len(batch)
-    except Error as error:
-        yield Finding(relation.title, f"cannot be read after {counter[0]:,} rows: {error}")
-
-
-def _not_null(connection: Connection, table: Relation) -> Iterator[Finding]:
+def _rows(connection: Connection, table: Relation) -> tuple[int, list[Finding]]:
+    """Count the rows, and those that break NOT NULL or a CHECK, in one pass over the table."""
     info = connection.execute('select name, "notnull" from table_info(?)', (table.name,)).fetchall()
-    names = [name for name, required in info if required]
-    if not names:
-        return
-    counts = ", ".join(f"count(*) - count({quote(name)})" for name in names)
-    row = connection.execute(f"select {counts} from {table.sql}").fetchone()
-    for name, missing in zip(names, row, strict=True):
-        if missing:
-            yield Finding(table.title, f"{missing:,} rows have NULL in the NOT NULL column {name}")
+    required = [name for name, not_null in info if not_null]
+    checks = list(_row_checks(connection, table))
+    counts = [
+        "count(*)",
+        *(f"count(*) - count({quote(name)})" for name in required),
+        *(f"count(case when not ({text}) then 1 end)" for _name, text in checks),
+    ]
+    total, *broken = connection.execute(f"select {', '.join(counts)} from {table.sql}").fetchone()
+    rules = [f"have NULL in the NOT NULL column {name}" for name in required]
+    rules += [f"break the check {name or ''} ({text})" for name, text in checks]
+    found = zip(rules, broken, strict=True)
+    return total, [Finding(table.title, f"{count:,} rows {rule}") for rule, count in found if count]
+
+
+def _row_checks(connection: Connection, table: Relation) -> Iterator[tuple[str | None, str]]:
+    """Name and text of the CHECKs that speak of the rows that are there, not of a change."""
+    rows = connection.execute(
+        "select name, expr, operations from check_constraint_info(?)", (table.name,)
+    ).fetchall()
+    for name, expression, operations in rows:
+        text = str(expression)
+        is_transition = "old." in text.lower() or "new." in text.lower()
+        if not is_transition and set(str(operations).split(",")) >= _BOTH:
+            yield name, text
+
+
+def _readable(connection: Connection, view: Relation) -> Iterator[Finding]:
+    try:
+        connection.execute(f"select * from {view.sql} limit 1").fetchall()
+    except Error as error:
+        yield Finding(view.title, f"cannot be read: {error}")
 
 
 def _unique(connection: Connection, table: Relation) -> Iterator[Finding]:
@@ -125,20 +136,6 @@ def _unique(connection: Connection, table: Relation) -> Iterator[Finding]:
             yield Finding(table.title, f"{count:,} values of {name or names} stand more than once")
 
 
-def _checks(connection: Connection, table: Relation) -> Iterator[Finding]:
-    rows = connection.execute(
-        "select name, expr, operations from check_constraint_info(?)", (table.name,)
-    ).fetchall()
-    for name, expression, operations in rows:
-        text = str(expression)
-        is_transition = "old." in text.lower() or "new." in text.lower()
-        if is_transition or not set(str(operations).split(",")) >= _BOTH:
-            continue  # speaks of a change, not of the rows that are there
-        count = _count(connection, f"select count(*) from {table.sql} where not ({text})")
-        if count:
-            yield Finding(table.title, f"{count:,} rows break the check {name or ''} ({text})")
-
-
 def _foreign_keys(connection: Connection, table: Relation) -> Iterator[Finding]:
     rows = connection.execute(
         'select id, name, "from", referenced_schema, referenced_table, "to" '
@@ -151,7 +148,13 @@ def _foreign_keys(connection: Connection, table: Relation) -> Iterator[Finding]:
     for parts in keys.values():
         _id, name, _from, schema, parent, _to = parts[0]
         target = Relation(schema or table.schema, parent)
-        if any(part[5] is None for part in parts):
+        there = _count(
+            connection,
+            "select count(*) from schema() where lower(schema) = lower(?) and lower(name) = lower(?) "
+            "and type in ('table', 'materialized_view')",
+            (target.schema, target.name),
+        )
+        if not there or any(part[5] is None for part in parts):
             yield Finding(table.title, f"the foreign key {name} refers to {target.title}, which is not there")
             continue
         matched = " and ".join(f"p.{quote(part[5])} = c.{quote(part[2])}" for part in parts)
@@ -166,9 +169,7 @@ def _foreign_keys(connection: Connection, table: Relation) -> Iterator[Finding]:
 
 
 _CHECKS: tuple[Callable[[Connection, Relation], Iterator[Finding]], ...] = (
-    _not_null,
     _unique,
-    _checks,
     _foreign_keys,
 )
 
@@ -181,5 +182,5 @@ def _grouped(parts: Iterator[tuple[Any, Any, str]]) -> Iterator[tuple[str | None
     yield from constraints.values()
 
 
-def _count(connection: Connection, sql: str) -> int:
-    return int(connection.execute(sql).fetchone()[0])
+def _count(connection: Connection, sql: str, parameters: tuple[Any, ...] = ()) -> int:
+    return int(connection.execute(sql, parameters).fetchone()[0])
