@@ -62,6 +62,10 @@ def schema_statements(connection: Connection) -> list[SchemaItem]:
 def dump_database(connection: Connection, stream: TextIO, *, rows: bool = True) -> None:
     """Write the whole database as a script; without ``rows`` the schema alone."""
     items = schema_statements(connection)
+    for schema in _schemas(connection.database.catalog):
+        if schema.name != "main":
+            name = quote(schema.name)
+            stream.write(f"declare schema {name} {{ }};\napply schema {name};\n")
     tables = [item for item in items if item.kind == "table"]
     stream.writelines(f"{item.sql};\n" for item in tables)
     if rows:

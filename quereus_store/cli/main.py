@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, ModuleType
 
-from quereus_store.cli.commands import bench, check, demo, dump, export, load, run, shell
+from quereus_store.cli.commands import apply, bench, check, demo, diff, dump, export, load, run, shell
 from quereus_store.cli.diagnostics import (
     EXIT_INTERRUPTED,
     EXIT_REFUSED,
@@ -28,6 +28,8 @@ COMMANDS: Mapping[str, ModuleType] = MappingProxyType(
         "import": load,
         "export": export,
         "dump": dump,
+        "diff": diff,
+        "apply": apply,
         "check": check,
         "bench": bench,
         "demo": demo,

@@ -171,18 +171,22 @@ def _apply(
     if options.get("dry_run") is True or options.get("validate_only") is True:
         return
     session.write(lambda transaction: _ensure_schema(transaction, declaration.name))
+    doing = ""
     try:
         for text in plan.statements:
+            doing = f"while applying schema {declaration.name}: {text}"
             for step in parse_script(text):
                 session.run_statement(step).all_rows()
         if plan.attached:
             session.write(lambda transaction: _check_attached(session, transaction, declaration, plan))
         if statement.with_seed:
             for seed in items_of(declaration, nodes.SeedData):
+                doing = f"while inserting the seed rows of {seed.table}"
                 _insert_seed(session, declaration.name, seed)
     except Error as error:
-        # A position in a statement that nobody wrote would mislead.
+        # A position in a statement that nobody wrote would mislead; the statement itself helps.
         error.position = statement.position
+        error.add_note(doing)
         raise
 
 
