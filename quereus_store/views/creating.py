@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements.definitions import table_settings, table_surroundings
+from quereus_store.execute.statements.definitions import (
+    check_lifetime,
+    default_module,
+    table_settings,
+    table_surroundings,
+)
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row, UniqueViolation
@@ -83,7 +88,8 @@ def _create_view(
         raise sql_error(StatusCode.ERROR, f"Materialized view '{schema}.{name}' already exists")
     if not check_materialized_view_name(catalog, schema, name, if_not_exists=statement.if_not_exists):
         return
-    module, arguments = _module(session, statement.module)
+    module, arguments = _module(session, schema, statement.module)
+    check_lifetime(session, schema, module)
     check_policy(session, f"CREATE MATERIALIZED VIEW {name}", module)
     body = bind_body(session.engine, catalog, schema, statement.query)
     _check_arity(name, statement.columns, body)
@@ -106,9 +112,11 @@ def _create_view(
     transaction.change_catalog(put_table(catalog, table))
 
 
-def _module(session: Session, clause: nodes.ModuleClause | None) -> tuple[str, Mapping[str, Any]]:
+def _module(
+    session: Session, schema: str, clause: nodes.ModuleClause | None
+) -> tuple[str, Mapping[str, Any]]:
     if clause is None:
-        return session.engine.default_module, NO_TAGS
+        return default_module(session, schema, session.engine.default_module), NO_TAGS
     wanted = "memory" if clause.name.lower() == "mem" else clause.name
     module = session.engine.modules.get(wanted.lower())
     if module is None:
@@ -164,9 +172,10 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     table = build_table(
         statement,
         schema_name=schema,
-        settings=table_settings(session),
+        settings=table_settings(session, schema),
         surroundings=table_surroundings(session, transaction),
     )
+    check_lifetime(session, schema, table.module)
     check_policy(session, f"CREATE TABLE {name}", table.module)
     assert table.derivation is not None
     body = bind_body(session.engine, catalog, schema, table.derivation.query)

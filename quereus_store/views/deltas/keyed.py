@@ -14,7 +14,7 @@ from quereus_store.execute.engine import Engine
 from quereus_store.modules.contract import AccessKind, AccessPath, Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import Column
-from quereus_store.schema.objects import TableSchema
+from quereus_store.schema.objects import IndexPart, KeyPart, TableSchema
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.deltas.anchors import Anchors, TouchedValues
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from quereus_store.execute.transactions import Transaction
 
 Values = list[tuple[Any, ...]]
+
+
+_Reorder = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+def _itself(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    return value
 
 
 class TooMuch(Exception):
@@ -77,24 +84,54 @@ class KeyColumns:
         return self._way(transaction.reader(self._table.module), values)
 
     def _lookup(self) -> Callable[[Any, Values], list[Row]]:
-        parts = self._table.primary_key.parts
         handle = self._engine.table(self._table)
-        leading = [part.column for part in parts[: len(self.positions)]]
-        same = all(
-            part.collation == using or not self._table.columns[part.column].type.is_textual
-            for part, using in zip(parts, self.using, strict=False)
-        )
-        if not self.positions or leading != list(self.positions) or not same or not self.plain:
+        if not self.positions or not self.plain:
             return self._by_scan
-        if len(parts) == len(self.positions):
-            return lambda reader, values: [row for row in handle.points(reader, values) if row is not None]
-        path = AccessPath(AccessKind.RANGES, None, len(self.positions))
-        return lambda reader, values: [row for rows in handle.ranges(reader, path, values) for row in rows]
+        parts = self._table.primary_key.parts
+        order = self._led_by(parts)
+        if order is not None:
+            if len(parts) == len(self.positions):
+                return lambda reader, values: [
+                    row for row in handle.points(reader, list(map(order, values))) if row is not None
+                ]
+            return self._by_range(AccessPath(AccessKind.RANGES, None, len(self.positions)), order)
+        for index in self._table.indexes:
+            order = self._led_by(index.parts)
+            if index.where is None and order is not None:
+                return self._by_range(AccessPath(AccessKind.RANGES, index.name, len(self.positions)), order)
+        return self._by_scan
+
+    def _led_by(self, parts: Sequence[KeyPart | IndexPart]) -> _Reorder | None:
+        """The way from values to the leading parts of a key; None if the key does not begin with them."""
+        width = len(self.positions)
+        leading = parts[:width]
+        if {part.column for part in leading} != set(self.positions):
+            return None
+        places = [self.positions.index(part.column) for part in leading]  # type: ignore[arg-type]
+        for part, place in zip(leading, places, strict=True):
+            if self.columns[place].type.is_textual and part.collation != self.using[place]:
+                return None
+        return _itself if places == list(range(width)) else cells(places)
+
+    def _by_range(self, path: AccessPath, order: _Reorder) -> Callable[[Any, Values], list[Row]]:
+        handle = self._engine.table(self._table)
+
+        def stored(reader: Any, values: Values) -> list[Row]:
+            found = handle.ranges(reader, path, list(map(order, values)))
+            return [row for rows in found for row in rows]
+
+        return stored
 
     def _by_scan(self, reader: Any, values: Values) -> list[Row]:
         names = set(map(self.name, values))
         cells_of, name = self._cells, self.name
         scan = self._engine.table(self._table).scan(reader)
+        if self._recipes is None:
+            if len(self.positions) == 1:
+                only = self.positions[0]
+                single = {value[0] for value in values}
+                return [row for batch in scan for row in batch if row[only] in single]
+            return [row for batch in scan for row in batch if cells_of(row) in names]
         return [row for batch in scan for row in batch if name(cells_of(row)) in names]
 
 
