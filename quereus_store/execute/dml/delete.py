@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from quereus_store.execute.dml import emission
+from quereus_store.execute.dml.conflicts import CarefulDelete
 from quereus_store.execute.dml.generation import MutationCompiler
 from quereus_store.execute.dml.rules import StatementRules
 from quereus_store.plan.mutations import DeletePlan
@@ -17,12 +15,12 @@ def write_delete(
     plan: DeletePlan,
     source: PlanNode,
     rules: StatementRules,
-    careful: Callable[..., Any],
+    careful: CarefulDelete,
 ) -> None:
     """Write ``program(rt)``, which gives the outcome."""
     module = compiler.module
     table, writer = compiler.table(plan.table), compiler.writer(plan.table)
-    retry = f"return {module.bind('careful', careful)}(rt)"
+    retry = f"return {module.bind('careful', careful.run)}(rt)"
     if rules.always_careful:
         module.line(retry)
         return
@@ -35,6 +33,5 @@ def write_delete(
         if rules.parents is not None:
             module.line(f"{module.bind('parents', rules.parents)}.before(rt, old)")
         module.line(f"{table}.delete({writer}, old)")
-    with module.block(f"except {emission.trouble(compiler)}:"):
-        module.line(retry)
+    emission.failures(compiler, rules, careful.key_error, retry)
     emission.after_write(compiler, plan, rules)

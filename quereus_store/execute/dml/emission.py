@@ -6,10 +6,17 @@ one of each; ``source`` is what the source plan gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from quereus_store.errors import Error
+from quereus_store.errors import (
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+)
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import column_ids
@@ -23,13 +30,36 @@ from quereus_store.plan.mutations import GeneratedPlan, MutationPlan
 from quereus_store.plan.nodes import PlanNode, referenced_columns
 from quereus_store.schema.objects import Operation, TableSchema
 
-TROUBLE = (Trouble, UniqueViolation, Error)
-"""What makes the careful way necessary; errors too, since another row's may come first."""
+TROUBLE = (
+    Trouble,
+    UniqueViolation,
+    IntegrityError,
+    DataError,
+    ProgrammingError,
+    NotSupportedError,
+    InterfaceError,
+)
+"""What makes the careful way necessary; errors too, since another row's may come first.
+
+Not those of the storage (a full disk, a damaged page): nothing gets better by trying again.
+"""
 
 
-def trouble(compiler: MutationCompiler) -> str:
-    """The global that holds the exceptions that lead to the careful way."""
-    return compiler.module.bind("trouble", TROUBLE)
+def failures(
+    compiler: MutationCompiler, rules: StatementRules, key_error: Callable[..., Error], retry: str
+) -> None:
+    """What follows the program's ``try``.
+
+    A key that is taken is the statement's error if that is all it can mean: every other test has been
+    passed by all rows, and the module has named the first row in the way.
+    """
+    module = compiler.module
+    if rules.keys_abort:
+        with module.block(f"except {module.helper(UniqueViolation)} as violation:"):
+            error = f"{module.bind('key_error', key_error)}(violation.constraint, violation.row)"
+            module.line(f"raise {error} from None")
+    with module.block(f"except {module.bind('trouble', TROUBLE)}:"):
+        module.line(retry)
 
 
 def all_rows(compiler: MutationCompiler, plan: PlanNode) -> str:

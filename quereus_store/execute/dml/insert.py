@@ -17,11 +17,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml import emission
+from quereus_store.execute.dml.conflicts import CarefulInsert
 from quereus_store.execute.dml.generation import MutationCompiler, columns_of
 from quereus_store.execute.dml.keyed import KeyedWriter, expects_conflicts
 from quereus_store.execute.dml.outcome import Trouble
@@ -37,13 +37,13 @@ def write_insert(
     plan: InsertPlan,
     source: PlanNode,
     rules: StatementRules,
-    careful: Callable[..., Any],
+    careful: CarefulInsert,
 ) -> None:
     """Write ``program(rt)``, which gives the outcome."""
     module = compiler.module
     table, writer = compiler.table(plan.table), compiler.writer(plan.table)
     module.line(f"source = {_source_rows(compiler, source)}")
-    retry = f"return {module.bind('careful', careful)}(rt, source)"
+    retry = f"return {module.bind('careful', careful.run)}(rt, source)"
     if rules.always_careful:
         module.line(retry)
         return
@@ -58,8 +58,7 @@ def write_insert(
             _insert_with_parents(compiler, table, writer, rules)
         else:
             module.line(f"{table}.insert({writer}, new)")
-    with module.block(f"except {emission.trouble(compiler)}:"):
-        module.line(retry)
+    emission.failures(compiler, rules, careful.key_error, retry)
     if keyed is not None:
         keyed.finish()
     else:

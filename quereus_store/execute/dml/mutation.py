@@ -66,7 +66,7 @@ class CompiledMutation:
         with compiler.module.block("def program(rt):"):
             compiler.bind_common_tables(enclosing)
             compiler.bind_common_tables(plan.common_tables)
-            write(compiler, plan, self.source_plan, rules, careful.run)
+            write(compiler, plan, self.source_plan, rules, careful)
         compiler.module.fill_preamble(preamble_of(compiler))
         self.source = compiler.module.text()
         self._program: Callable[[Any], MutationOutcome] = compiler.module.compile("program")

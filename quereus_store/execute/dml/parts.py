@@ -16,6 +16,7 @@ from quereus_store.execute.codegen.compiler import preamble_of
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.dml import emission
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop, columns_of, row_display
+from quereus_store.execute.dml.rules import upserts_of
 from quereus_store.execute.dml.runtime import Reads, reads_of
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import BoundExpression
@@ -79,7 +80,7 @@ def compile_parts(
             writer.checks(plan.checks),
             writer.substitutes([item.substitute for item in plan.not_null]),
             writer.returning(),
-            tuple_display([writer.upsert(clause) for clause in getattr(plan, "upserts", ())]),
+            tuple_display([writer.upsert(clause) for clause in upserts_of(plan)]),
         ]
         module.line(f"return {module.helper(Parts)}({', '.join(names)})")
     module.fill_preamble(preamble_of(compiler))

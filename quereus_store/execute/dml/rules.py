@@ -20,7 +20,14 @@ from quereus_store.execute.dml.foreign_keys.children import ChildCheck, child_ch
 from quereus_store.execute.dml.foreign_keys.parents import ParentSide, parent_side
 from quereus_store.execute.dml.generation import Workshop
 from quereus_store.plan.expressions import BoundExpression, subplans
-from quereus_store.plan.mutations import CheckPlan, DeletePlan, InsertPlan, MutationPlan, UpdatePlan
+from quereus_store.plan.mutations import (
+    CheckPlan,
+    DeletePlan,
+    InsertPlan,
+    MutationPlan,
+    UpdatePlan,
+    UpsertPlan,
+)
 from quereus_store.plan.nodes import IndexAccess, PlanNode, TableScan, expressions, walk_plan
 from quereus_store.schema.objects import ConflictAction, Operation, TableSchema, fold
 
@@ -50,6 +57,7 @@ class StatementRules:
     immediate: tuple[CheckPlan, ...]
     deferred: DeferredChecks | None
     always_careful: bool
+    keys_abort: bool
 
 
 def rules_of(workshop: Workshop, plan: MutationPlan, cascaded: bool) -> StatementRules:
@@ -72,7 +80,20 @@ def rules_of(workshop: Workshop, plan: MutationPlan, cascaded: bool) -> Statemen
         tuple(check for check in plan.checks if not check.deferred),
         DeferredChecks(workshop, table, deferred, plan, operation) if deferred else None,
         _always_careful(plan, deferred, parents),
+        _keys_abort(plan),
     )
+
+
+def _keys_abort(plan: MutationPlan) -> bool:
+    """Whether a key that is taken can do nothing but fail the statement."""
+    own = [plan.table.primary_key.conflict, *(item.conflict for item in plan.table.unique_constraints)]
+    settled = {ConflictAction.IGNORE, ConflictAction.REPLACE}
+    return plan.conflict in (None, ConflictAction.ABORT) and not settled & set(own) and not upserts_of(plan)
+
+
+def upserts_of(plan: MutationPlan) -> tuple[UpsertPlan, ...]:
+    """The ON CONFLICT clauses of a statement."""
+    return plan.upserts if isinstance(plan, InsertPlan) else ()
 
 
 def _side_effects(workshop: Workshop, plan: MutationPlan) -> frozenset[str]:

@@ -12,11 +12,11 @@ With FROM the source gives old row and assigned values side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml import emission
+from quereus_store.execute.dml.conflicts import CarefulUpdate
 from quereus_store.execute.dml.generation import MutationCompiler, columns_of
 from quereus_store.execute.dml.outcome import Trouble
 from quereus_store.execute.dml.rules import StatementRules
@@ -30,12 +30,12 @@ def write_update(
     plan: UpdatePlan,
     source: PlanNode,
     rules: StatementRules,
-    careful: Callable[..., Any],
+    careful: CarefulUpdate,
 ) -> None:
     """Write ``program(rt)``, which gives the outcome."""
     module = compiler.module
     table, writer = compiler.table(plan.table), compiler.writer(plan.table)
-    retry = f"return {module.bind('careful', careful)}(rt)"
+    retry = f"return {module.bind('careful', careful.run)}(rt)"
     if rules.always_careful:
         module.line(retry)
         return
@@ -55,8 +55,7 @@ def write_update(
             with module.block(f"if {' or '.join(tests)}:"):
                 module.line(f"raise {module.helper(Trouble)}")
         module.line(f"{table}.update({writer}, old, new)")
-    with module.block(f"except {emission.trouble(compiler)}:"):
-        module.line(retry)
+    emission.failures(compiler, rules, careful.key_error, retry)
     emission.after_write(compiler, plan, rules)
 
 

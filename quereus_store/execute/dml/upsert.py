@@ -2,7 +2,8 @@
 
 A clause with a target matches a conflict when the proposed row equals the row in
 the way on all target columns, compared as the UNIQUE over just these columns
-compares, else by the columns' own collations.
+compares, else by the columns' own collations.  NULLs equal each other, except under a
+UNIQUE constraint, which they never violate.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.execute.codegen.library import null_equal
+from quereus_store.execute.codegen.library import null_equal, null_safe
 from quereus_store.execute.dml.changes import record_changes
 from quereus_store.execute.dml.checks import DeferredChecks
 from quereus_store.execute.dml.foreign_keys.parents import ParentSide, parent_side
@@ -90,8 +91,8 @@ class Upserts:
         workshop, table = careful.workshop, careful.table
         equalities = tuple(
             [
-                (column, self._equality(column, using))
-                for column, using in _target_collations(table, plan.target or ())
+                (column, self._equality(column, using, nulls_equal))
+                for column, using, nulls_equal in _target_parts(table, plan.target or ())
             ]
         )
         deferred = tuple(check for check in plan.checks if check.deferred)
@@ -106,20 +107,21 @@ class Upserts:
             else None,
         )
 
-    def _equality(self, column: int, using: str) -> Equality:
+    def _equality(self, column: int, using: str, nulls_equal: bool) -> Equality:
         kind = self._careful.table.columns[column].type
         collation = self._careful.workshop.engine.collation(using)
-        return null_equal(comparison_template(comparison_plan(kind, kind), "=", collation))
+        template = comparison_template(comparison_plan(kind, kind), "=", collation)
+        return null_equal(template) if nulls_equal else null_safe(template)
 
 
-def _target_collations(table: TableSchema, target: Sequence[int]) -> list[tuple[int, str]]:
-    """The collation of each target column: that of the constraint over just these columns, else its own."""
+def _target_parts(table: TableSchema, target: Sequence[int]) -> list[tuple[int, str, bool]]:
+    """The target columns, each with its collation in the constraint over them and whether NULLs are equal."""
     wanted = set(target)
     parts = table.primary_key.parts
     if wanted == {part.column for part in parts}:
-        return [(part.column, part.collation) for part in parts]
+        return [(part.column, part.collation, True) for part in parts]
     for constraint in table.unique_constraints:
         index = table.index(constraint.index)
         if index is not None and wanted == {part.column for part in index.parts}:
-            return [(part.column, part.collation) for part in index.parts if part.column is not None]
-    return [(column, table.columns[column].collation) for column in target]
+            return [(part.column, part.collation, False) for part in index.parts if part.column is not None]
+    return [(column, table.columns[column].collation, True) for column in target]
