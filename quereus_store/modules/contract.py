@@ -374,6 +374,26 @@ class Module(Protocol):
         ...
 
 
+@runtime_checkable
+class SchemaBatches(Protocol):
+    """A module that wants to know which schema changes belong together (seed schema, Module Batch Hooks).
+
+    APPLY SCHEMA calls the first before its first statement and the second after its last one, if it
+    has any; the changes themselves come as always.
+    """
+
+    def begin_schema_batch(self, schema_name: str) -> None:
+        """The changes of a declared schema follow; an exception calls the whole off."""
+        ...
+
+    def end_schema_batch(self, schema_name: str, error: BaseException | None) -> None:
+        """They are done; with ``error`` they failed and will be undone.
+
+        An exception of its own is raised if nothing has failed before.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogProblem:
     """A catalog entry that could not be brought back: its text and why."""

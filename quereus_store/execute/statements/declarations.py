@@ -7,16 +7,17 @@ statements, then the seed rows, as one atomic step: a migration that fails halfw
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements.definitions import table_settings, table_surroundings
+from quereus_store.execute.statements.definitions import default_module, table_settings, table_surroundings
 from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import SchemaBatches
 from quereus_store.plan.expressions import Column
-from quereus_store.schema.builder import TableSettings
 from quereus_store.schema.declared import check_declaration, check_seeds, declaration_hash, items_of
 from quereus_store.schema.differ import Migration, RenamePolicy, migration
 from quereus_store.schema.manager import MAIN, add_schema
@@ -131,9 +132,14 @@ def _migration(
     session: Session, transaction: Transaction, declaration: nodes.DeclareSchema, policy: RenamePolicy
 ) -> Migration:
     surroundings = replace(table_surroundings(session, transaction), check_expressions=None)
-    settings: TableSettings = table_settings(session)
+    schema = declaration.name
     return migration(
-        transaction.catalog, declaration, settings=settings, surroundings=surroundings, policy=policy
+        transaction.catalog,
+        declaration,
+        settings=table_settings(session, schema),
+        view_module=default_module(session, schema, session.engine.default_module),
+        surroundings=surroundings,
+        policy=policy,
     )
 
 
@@ -173,10 +179,11 @@ def _apply(
     session.write(lambda transaction: _ensure_schema(transaction, declaration.name))
     doing = ""
     try:
-        for text in plan.statements:
-            doing = f"while applying schema {declaration.name}: {text}"
-            for step in parse_script(text):
-                session.run_statement(step).all_rows()
+        with schema_batch(session, declaration.name if plan.statements else None):
+            for text in plan.statements:
+                doing = f"while applying schema {declaration.name}: {text}"
+                for step in parse_script(text):
+                    session.run_statement(step).all_rows()
         if plan.attached:
             session.write(lambda transaction: _check_attached(session, transaction, declaration, plan))
         if statement.with_seed:
@@ -186,8 +193,39 @@ def _apply(
     except Error as error:
         # A position in a statement that nobody wrote would mislead; the statement itself helps.
         error.position = statement.position
-        error.add_note(doing)
+        if doing:
+            error.add_note(doing)
         raise
+
+
+@contextmanager
+def schema_batch(session: Session, schema: str | None) -> Iterator[None]:
+    """Tell the modules that ask for it that schema changes belong together; None tells nobody."""
+    modules = [module for module in session.engine.modules.values() if isinstance(module, SchemaBatches)]
+    begun: list[SchemaBatches] = []
+    failure: BaseException | None = None
+    try:
+        for module in modules if schema is not None else ():
+            module.begin_schema_batch(str(schema))
+            begun.append(module)
+        yield
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        _end_batches(begun, str(schema), failure)
+
+
+def _end_batches(begun: list[SchemaBatches], schema: str, failure: BaseException | None) -> None:
+    """Every module hears of the end, the last one first; the first failure is the one that is raised."""
+    first = failure
+    for module in reversed(begun):
+        try:
+            module.end_schema_batch(schema, first)
+        except Exception as error:
+            first = first or error
+    if first is not None and first is not failure:
+        raise first
 
 
 def _check_attached(

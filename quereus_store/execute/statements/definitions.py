@@ -4,24 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.definitions import check_table_expressions
 from quereus_store.schema.builder import Surroundings, TableSettings
+from quereus_store.schema.manager import MAIN, TEMP
 from quereus_store.schema.objects import TableSchema, fold
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
 
+_VOLATILE = "memory"
+"""The module of tables that nobody asked to keep."""
 
-def table_settings(session: Session) -> TableSettings:
+
+def table_settings(session: Session, schema: str = MAIN) -> TableSettings:
     """What the session's options say about what a CREATE TABLE leaves open."""
     options = session.options
+    module, arguments = options["default_vtab_module"], options["default_vtab_args"]
+    usual = default_module(session, schema, module)
     return TableSettings(
         nullable_by_default=options["default_column_nullability"] == "nullable",
         default_collation=options["default_collation"],
-        default_module=options["default_vtab_module"],
-        default_module_arguments=options["default_vtab_args"],
+        default_module=usual,
+        default_module_arguments=arguments if usual == module else {},
     )
+
+
+def default_module(session: Session, schema: str, wanted: str) -> str:
+    """Where a table of a schema lives that names no module: in memory if the schema is not kept."""
+    module = session.engine.modules.get(fold(wanted))
+    if fold(schema) == TEMP and module is not None and module.persistent:
+        return _VOLATILE
+    return wanted
+
+
+def check_lifetime(session: Session, schema: str, module: str) -> None:
+    """What schema ``temp`` holds is forgotten, so its rows may not be kept (ERROR)."""
+    if fold(schema) == TEMP and session.engine.module(module).persistent:
+        raise sql_error(
+            StatusCode.ERROR,
+            f"a table of schema temp cannot use module '{module}', which keeps its rows: leave USING out",
+        )
 
 
 def table_surroundings(session: Session, transaction: Transaction) -> Surroundings:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute.results import Result
-from quereus_store.execute.statements.definitions import table_settings, table_surroundings
+from quereus_store.execute.statements.definitions import check_lifetime, table_settings, table_surroundings
 from quereus_store.execute.statements.guards import check_droppable
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
@@ -69,11 +69,12 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
         table = build_table(
             statement,
             schema_name=schema_name,
-            settings=table_settings(session),
+            settings=table_settings(session, schema_name),
             surroundings=table_surroundings(session, transaction),
             columns=_query_columns(session, transaction, statement) if statement.query else None,
         )
         check_foreign_key_collations(catalog, table)
+        check_lifetime(session, schema_name, table.module)
         check_policy(session, f"CREATE TABLE {table.name}", table.module)
         module = session.engine.module(table.module)
         table = module.create_table(transaction.writer(table.module), table)

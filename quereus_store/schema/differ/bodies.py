@@ -16,7 +16,6 @@ from quereus_store.schema.manager import find_in_schema
 from quereus_store.schema.objects import (
     Catalog,
     Derivation,
-    IndexSchema,
     TableSchema,
     Tags,
     ViewSchema,
@@ -29,6 +28,9 @@ from quereus_store.sql import nodes
 DeclaredView = nodes.CreateView | nodes.CreateMaterializedView
 Bodied = DeclaredView | nodes.CreateTable
 """What has a body; a table has one if it is maintained."""
+
+
+_OTHER_NAMES = {"mem": "memory"}
 
 
 def query_of(item: Bodied) -> nodes.Query:
@@ -59,13 +61,9 @@ def derivation_changed(declared: nodes.MaintainedClause, actual: Derivation | No
 
 def module_moved(clause: nodes.ModuleClause | None, actual: TableSchema, default: str) -> bool:
     """Whether a maintained table is declared to live in another module, or with other arguments."""
-    wanted = (default, {}) if clause is None else (clause.name, dict(module_arguments(clause)))
-    return (fold(wanted[0]), wanted[1]) != (fold(actual.module), dict(actual.module_arguments))
-
-
-def index_changed(declared: IndexSchema, actual: IndexSchema) -> bool:
-    """Whether an index has other parts, another predicate, or is unique where it was not."""
-    return (declared.unique, declared.parts, declared.where) != (actual.unique, actual.parts, actual.where)
+    name, arguments = (default, {}) if clause is None else (clause.name, dict(module_arguments(clause)))
+    name = _OTHER_NAMES.get(fold(name), fold(name))
+    return (name, arguments) != (fold(actual.module), dict(actual.module_arguments))
 
 
 def tags_of_item(item: nodes.CreateTable | DeclaredView | nodes.CreateIndex) -> Tags:

@@ -26,7 +26,7 @@ from quereus_store.schema.differ.matching import (
     require_hints,
     same_tags,
 )
-from quereus_store.schema.differ.text import identifier, tag_list
+from quereus_store.schema.differ.text import folded, identifier, tag_list
 from quereus_store.schema.objects import (
     CheckConstraint,
     ForeignKey,
@@ -35,7 +35,7 @@ from quereus_store.schema.objects import (
     fold,
 )
 from quereus_store.sql import nodes, render
-from quereus_store.sql.traversal import transform, walk
+from quereus_store.sql.traversal import walk
 
 Condition = Callable[[NamedConstraint], bool]
 
@@ -268,23 +268,7 @@ def _unless_usual(action: nodes.ReferentialAction | None) -> nodes.ReferentialAc
 
 def _body(table: TableSchema, constraint: NamedConstraint) -> nodes.Node:
     """What a constraint says, without name and tags, its identifiers in one case."""
-    return transform(replace(_node(table, constraint), name=None, tags=()), _folded)
-
-
-def _folded(node: nodes.Node) -> nodes.Node:
-    match node:
-        case nodes.ColumnReference():
-            table = None if node.table is None else fold(node.table)
-            return replace(node, column=fold(node.column), table=table)
-        case nodes.UniqueConstraint():
-            return replace(node, columns=tuple(map(fold, node.columns)))
-        case nodes.ForeignKeyConstraint():
-            return replace(node, columns=tuple(map(fold, node.columns)))
-        case nodes.ForeignKeyReference():
-            return replace(node, columns=tuple(map(fold, node.columns)))
-        case nodes.ObjectName():
-            return replace(node, name=fold(node.name))
-    return node
+    return folded(replace(_node(table, constraint), name=None, tags=()))
 
 
 def _key_step(declared: TableSchema, actual: TableSchema) -> Iterator[str]:

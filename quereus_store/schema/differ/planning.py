@@ -8,7 +8,6 @@ last what reads tables: views, indexes, assertions, and maintained tables that h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
 
 from quereus_store.schema.builder import (
     Surroundings,
@@ -25,13 +24,13 @@ from quereus_store.schema.differ.bodies import (
     DeclaredView,
     Respelling,
     in_creation_order,
-    index_changed,
     module_moved,
     placed,
     query_of,
     tags_of_item,
     view_changed,
 )
+from quereus_store.schema.differ.indexes import any_part, index_changed
 from quereus_store.schema.differ.matching import (
     Named,
     RenamePolicy,
@@ -39,6 +38,7 @@ from quereus_store.schema.differ.matching import (
     require_hints,
     same_tags,
 )
+from quereus_store.schema.differ.phases import Migration, Phases
 from quereus_store.schema.differ.tables import Alteration, TableSteps
 from quereus_store.schema.differ.text import identifier, qualified, tag_list
 from quereus_store.schema.manager import put_table, put_view, remove_table, tables_of
@@ -47,7 +47,6 @@ from quereus_store.schema.objects import (
     CheckConstraint,
     Derivation,
     ForeignKey,
-    IndexPart,
     IndexSchema,
     Schema,
     TableSchema,
@@ -57,22 +56,6 @@ from quereus_store.schema.objects import (
 from quereus_store.schema.rename import rename_column, rename_table
 from quereus_store.schema.scopes import RelationKey
 from quereus_store.sql import nodes, render
-from quereus_store.types.logical import ANY, LogicalType
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """Statements in order; what of it is to be noticed.
-
-    ``moved`` are the maintained tables that would move to another module, ``attached`` the tables
-    that get a body in place, whose shape is then the body's.
-    """
-
-    statements: tuple[str, ...]
-    moved: tuple[str, ...] = ()
-    attached: tuple[str, ...] = ()
-    remade: frozenset[str] = frozenset()
-    """Folded names of the relations that are dropped and created."""
 
 
 def migration(
@@ -80,48 +63,25 @@ def migration(
     declaration: nodes.DeclareSchema,
     *,
     settings: TableSettings | None = None,
+    view_module: str = "memory",
     surroundings: Surroundings | None = None,
     policy: RenamePolicy = RenamePolicy.ALLOW,
 ) -> Migration:
     """What makes a schema of the catalog as it is declared; no statements if it is.
 
-    Raises ERROR for names that stand twice, hints with two meanings and what ``policy`` forbids.
+    ``view_module`` is where a materialized view without USING lives.  Raises ERROR for names that stand
+    twice, hints with two meanings and what ``policy`` forbids.
     """
     check_declaration(declaration)
-    return _Differ(
-        catalog, declaration, settings or TableSettings(), surroundings or Surroundings(), policy
-    ).migration()
-
-
-@dataclass(slots=True)
-class _Phases:
-    """The statements by phase, in the order of their execution."""
-
-    rename_tables: list[str] = field(default_factory=list)
-    drop_assertions: list[str] = field(default_factory=list)
-    loosen_tables: list[str] = field(default_factory=list)
-    drop_maintained: list[str] = field(default_factory=list)
-    drop_tables: list[str] = field(default_factory=list)
-    drop_views: list[str] = field(default_factory=list)
-    drop_indexes: list[str] = field(default_factory=list)
-    create_tables: list[str] = field(default_factory=list)
-    create_views: list[str] = field(default_factory=list)
-    create_indexes: list[str] = field(default_factory=list)
-    alter_tables: list[str] = field(default_factory=list)
-    late_references: list[str] = field(default_factory=list)
-    late_drops: list[str] = field(default_factory=list)
-    late_tags: list[str] = field(default_factory=list)
-    late_views: list[str] = field(default_factory=list)
-    late_indexes: list[str] = field(default_factory=list)
-    attach: list[str] = field(default_factory=list)
-    refresh: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    create_assertions: list[str] = field(default_factory=list)
-
-    def all(self) -> Iterator[str]:
-        """Every statement."""
-        for name in self.__slots__:
-            yield from getattr(self, name)
+    differ = _Differ(
+        catalog,
+        declaration,
+        settings or TableSettings(),
+        view_module,
+        surroundings or Surroundings(),
+        policy,
+    )
+    return differ.migration()
 
 
 class _Differ:
@@ -130,14 +90,16 @@ class _Differ:
         catalog: Catalog,
         declaration: nodes.DeclareSchema,
         settings: TableSettings,
+        view_module: str,
         surroundings: Surroundings,
         policy: RenamePolicy,
     ) -> None:
         self.settings, self.surroundings, self.policy = settings, surroundings, policy
+        self.view_module = view_module
         before = catalog.schema(declaration.name)
         self.schema = before.name if before is not None else declaration.name
         self.after = catalog if before is not None else catalog.with_schema(Schema(self.schema))
-        self.phases = _Phases()
+        self.phases = Phases()
         self.moved: list[str] = []
         self.renamed_columns: dict[RelationKey, dict[str, str]] = {}
         self.alterations: dict[str, Alteration] = {}
@@ -360,7 +322,7 @@ class _Differ:
     def _view_differs(self, item: DeclaredView, old: ViewSchema | TableSchema) -> bool:
         if isinstance(item, nodes.CreateView) or isinstance(old, ViewSchema):
             return view_changed(item, old)
-        if module_moved(item.module, old, self.settings.default_module):
+        if module_moved(item.module, old, self.view_module):
             self.moved.append(old.name)
             return True
         return view_changed(item, old)
@@ -515,8 +477,8 @@ class _Differ:
         if fold(item.table.name) != fold(table.name) or self._key(table.name) in self.dropped:
             return True
         declared = self.built.get(fold(table.name), table)
-        wanted = build_index(item, declared, self.surroundings.collations, _any_part)
-        if index_changed(_named_parts(wanted, declared), _named_parts(index, table)):
+        wanted = build_index(item, declared, self.surroundings.collations, any_part)
+        if index_changed(wanted, declared, index, table):
             return True
         alteration = self.alterations.get(fold(table.name))
         remade = alteration.columns.remade if alteration is not None else frozenset()
@@ -559,23 +521,3 @@ def _children_first(tables: Iterable[TableSchema]) -> Iterator[TableSchema]:
         ready = [name for name in waiting if name not in referred] or list(waiting)
         for name in ready:
             yield waiting.pop(name)
-
-
-def _named_parts(index: IndexSchema, table: TableSchema) -> IndexSchema:
-    """An index with its columns as expressions, so that indexes of two shapes of a table can be compared."""
-    return replace(index, parts=tuple(_named_part(part, table) for part in index.parts))
-
-
-def _named_part(part: IndexPart, table: TableSchema) -> IndexPart:
-    expression = part.expression
-    collation = part.collation
-    if part.column is not None:
-        expression = nodes.ColumnReference(fold(table.columns[part.column].name))
-    else:
-        collation = "BINARY"
-    return IndexPart(None, expression, ANY, True, part.descending, collation)
-
-
-def _any_part(table: TableSchema, expression: nodes.Expression) -> tuple[LogicalType, bool, str]:
-    """Expressions of indexes are compared by their trees; what they yield follows from these."""
-    return ANY, True, "BINARY"

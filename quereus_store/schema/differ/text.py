@@ -1,10 +1,16 @@
-"""Fragments of the statements that a migration consists of."""
+"""Fragments of the statements that a migration consists of, and identifiers in one case."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
 
 from quereus_store.schema.manager import MAIN
 from quereus_store.schema.objects import Tags, fold
 from quereus_store.sql import nodes, quote_identifier, render_expression
+from quereus_store.sql.traversal import transform
+
+Tree = TypeVar("Tree", bound=nodes.Node)
 
 identifier = quote_identifier
 
@@ -25,3 +31,24 @@ def tag_list(tags: Tags) -> str:
         f"{identifier(key)} = {render_expression(nodes.Literal.of(value))}" for key, value in tags.items()
     )
     return f"({', '.join(pairs)})"
+
+
+def folded(node: Tree) -> Tree:
+    """A tree with its identifiers in lower case: two spellings of one name are no difference."""
+    return transform(node, _fold_names)  # type: ignore[return-value]
+
+
+def _fold_names(node: nodes.Node) -> nodes.Node:
+    match node:
+        case nodes.ColumnReference():
+            table = None if node.table is None else fold(node.table)
+            return replace(node, column=fold(node.column), table=table)
+        case nodes.UniqueConstraint():
+            return replace(node, columns=tuple(map(fold, node.columns)))
+        case nodes.ForeignKeyConstraint():
+            return replace(node, columns=tuple(map(fold, node.columns)))
+        case nodes.ForeignKeyReference():
+            return replace(node, columns=tuple(map(fold, node.columns)))
+        case nodes.ObjectName():
+            return replace(node, name=fold(node.name))
+    return node
