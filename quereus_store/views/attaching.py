@@ -51,9 +51,7 @@ def attach(
     columns = body_columns(body, names)
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
     if names and produced != len(table.columns):
-        raise _refused(
-            table, f"body produces {produced} columns but the table declares {len(table.columns)}"
-        )
+        raise _refused(table, f"body produces {produced} columns but the table declares {len(table.columns)}")
     check_row_references(table)
     reshape = plan_reshape(table, columns, key)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
@@ -82,9 +80,7 @@ def detach(transaction: Transaction, table: TableSchema) -> None:
 
 
 def _refused(table: TableSchema, reason: str) -> Error:
-    return sql_error(
-        StatusCode.ERROR, f"cannot attach derivation to '{table.qualified_name}': {reason}"
-    )
+    return sql_error(StatusCode.ERROR, f"cannot attach derivation to '{table.qualified_name}': {reason}")
 
 
 def check_cycle(maintainer: Maintainer, catalog: Catalog, table: TableSchema, body: Body) -> None:
@@ -113,6 +109,4 @@ def _ways_back(
                 inner = maintainer.graphs.body(catalog, source)
             except Error:
                 continue
-            yield from _ways_back(
-                maintainer, catalog, target, inner, [*path, source.qualified_name], seen
-            )
+            yield from _ways_back(maintainer, catalog, target, inner, [*path, source.qualified_name], seen)

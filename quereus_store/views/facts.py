@@ -118,9 +118,7 @@ class FactFinder:
         finder = _FINDERS.get(type(plan))
         return self.leaf(plan) if finder is None else finder(self, plan)
 
-    def leaf(
-        self, plan: nodes.PlanNode, *keys: tuple[int, ...], order: tuple[Ordered, ...] = ()
-    ) -> Facts:
+    def leaf(self, plan: nodes.PlanNode, *keys: tuple[int, ...], order: tuple[Ordered, ...] = ()) -> Facts:
         """The facts of a relation of which nothing but its keys is known."""
         token = self._token()
         dependencies = [Dependency(frozenset(key), frozenset((token,))) for key in keys]
@@ -348,15 +346,15 @@ def output_for(facts: Facts, column: int, outputs: list[int]) -> int | None:
 def equalities(predicate: BoundExpression | None) -> Iterable[Dependency]:
     """What a condition that is true says of columns: equal to each other, or constant."""
     for conjunct in conjuncts(predicate):
-        if isinstance(conjunct, IsTest) and conjunct.test is Truth.NULL and not conjunct.negated:
-            if isinstance(conjunct.operand, ColumnRef):
+        if isinstance(conjunct, IsTest) and isinstance(conjunct.operand, ColumnRef):
+            if conjunct.test is Truth.NULL and not conjunct.negated:
                 yield Dependency(NOTHING, frozenset((conjunct.operand.id,)))
         if not isinstance(conjunct, Comparison) or conjunct.operator not in ("=", "is"):
             continue
         left, right = conjunct.left, conjunct.right
-        if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
-            if _exact(conjunct.using, left, right):
-                yield from _both_ways(left.id, right.id)
+        sides = [side for side in (left, right) if isinstance(side, ColumnRef)]
+        if len(sides) == 2 and _exact(conjunct.using, *sides):
+            yield from _both_ways(sides[0].id, sides[1].id)
         for side, other in ((left, right), (right, left)):
             if isinstance(side, ColumnRef) and isinstance(other, Literal) and _exact(conjunct.using, side):
                 yield Dependency(NOTHING, frozenset((side.id,)))

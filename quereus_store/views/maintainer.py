@@ -102,21 +102,17 @@ class Maintainer:
         deltas = _deltas(log)
         for member in graph.readers(deltas):
             relevant = {key: delta for key in member.body.sources if (delta := deltas.get(key))}
-            if relevant:
-                delta = self.maintain(session, transaction, member, relevant)
-                known = deltas.get(key_of(member.table))
-                deltas[key_of(member.table)] = delta if known is None else _joined(known, delta)
-
-    def maintain(
-        self, session: Session, transaction: Transaction, member: Member, deltas: Mapping[TableKey, Delta]
-    ) -> Delta:
-        """Bring one table up to date with changes of its sources; what that changed in it."""
-        maintained = self.strategies.of(member)
-        difference = maintained.difference(session, transaction, deltas)
-        if not difference:
-            return _NOTHING
-        maintained.writer.write(session, transaction, difference)
-        return difference.delta
+            if not relevant:
+                continue
+            maintained = self.strategies.of(member)
+            difference = maintained.difference(session, transaction, relevant)
+            if not difference:
+                continue
+            maintained.writer.write(session, transaction, difference)
+            key = key_of(member.table)
+            if key in graph.sources:
+                known = deltas.get(key)
+                deltas[key] = difference.delta if known is None else _joined(known, difference.delta)
 
     def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
         """Compute one table anew and write what differs."""
@@ -124,9 +120,6 @@ class Maintainer:
         difference = maintained.rebuild.difference(session, transaction, {})
         maintained.writer.write(session, transaction, difference)
         return difference.delta
-
-
-_NOTHING = Delta()
 
 
 def _deltas(log: Sequence[Change]) -> dict[TableKey, Delta]:

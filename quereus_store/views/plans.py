@@ -31,9 +31,9 @@ from quereus_store.plan.rules.constants import fold_constants
 from quereus_store.plan.rules.filters import push_filters
 from quereus_store.views.body import TableKey, hidden_scans, key_of, scans
 from quereus_store.views.deltas.anchors import Anchors, anchors
+from quereus_store.views.deltas.grouping import grouping_of
 from quereus_store.views.deltas.keyed import KeyColumns, Keyed, TooMuch
 from quereus_store.views.deltas.linear import MOST_SCANS, Linear
-from quereus_store.views.deltas.grouping import grouping_of
 from quereus_store.views.deltas.merging import Merging, merging_of
 from quereus_store.views.deltas.order import depends_on_order
 from quereus_store.views.deltas.states import GroupStates, Stateful, algebras_of
@@ -181,9 +181,7 @@ class Maintained:
 def _common(found: Sequence[Anchors]) -> Anchors:
     """The columns that are anchors for every changed scan, compared alike."""
     first, *others = found
-    return {
-        column: using for column, using in first.items() if all(o.get(column) == using for o in others)
-    }
+    return {column: using for column, using in first.items() if all(o.get(column) == using for o in others)}
 
 
 class Strategies:

@@ -12,7 +12,7 @@ from typing import Any
 
 from quereus_store.execute.codegen.compiler import compile_query
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.prepared import rule_context, transactions_for
+from quereus_store.execute.prepared import rule_context
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import AccessPlan, AccessRequest, Row
 from quereus_store.plan import nodes as plans
@@ -31,7 +31,16 @@ class GivenRuntime(Runtime):
 
     __slots__ = ("given",)
 
-    given: Given
+    def __init__(self, session: Any, transaction: Any, transactions: list[Any], given: Given) -> None:
+        # Spelled out: one is made for every program that a small change runs.
+        self.session = session
+        self.transaction = transaction
+        self.parameters = ()
+        self.transactions = transactions
+        self.parameter_rows = None
+        self._members = None
+        self._mutation_rows = None
+        self.given = given
 
 
 class GrownTables:
@@ -73,12 +82,10 @@ class Program:
         rules = rule_context(engine, context)
         self.plan = optimize(plan, replace(rules, services=GrownTables(engine)) if grown else rules)
         self._engine = engine
-        self._compiled = compile_query(self.plan, engine)
-
-    @property
-    def source(self) -> str:
-        """The generated code."""
-        return self._compiled.source
+        compiled = compile_query(self.plan, engine)
+        self._function = compiled.function
+        self._modules = [use.module for use in compiled.transactions]
+        self.source = compiled.source
 
     @property
     def lines(self) -> list[str]:
@@ -87,8 +94,7 @@ class Program:
 
     def rows(self, session: Any, transaction: Any, given: Given = ()) -> list[Row]:
         """All rows, as the transaction sees them now."""
-        compiled = self._compiled
-        runtime = GivenRuntime(session, transaction, (), transactions_for(compiled, transaction))
-        runtime.given = given
-        batches = list(compiled.function(runtime))
+        reader = transaction.reader
+        readers = [reader(module) for module in self._modules]
+        batches = list(self._function(GivenRuntime(session, transaction, readers, given)))
         return batches[0] if len(batches) == 1 else [row for batch in batches for row in batch]

@@ -45,9 +45,7 @@ def maintenance_info(maintainer: Maintainer) -> TableFunction:
                 plan = "\n".join(strategy.lines)
                 yield (table.schema, table.name, False, source.schema, source.name, strategy.name, plan)
 
-    return TableFunction(
-        "maintenance_info", rows, 0, 1, _COLUMNS, deterministic=False, needs_context=True
-    )
+    return TableFunction("maintenance_info", rows, 0, 1, _COLUMNS, deterministic=False, needs_context=True)
 
 
 def explain_lines(maintainer: Maintainer, catalog: Catalog, table: TableSchema) -> list[str]:

@@ -64,7 +64,7 @@ def restore(
     for table in pending.values():
         catalog = remove_table(catalog, table)
     while pending:
-        ready = [key for key in pending]
+        ready = list(pending)
         for key in ready:
             try:
                 catalog = put_table(catalog, _filled(maintainer, catalog, pending[key], snapshot))
@@ -74,17 +74,13 @@ def restore(
                 del pending[key]
         if len(pending) == len(ready):
             break
-    return catalog, tuple(
-        [CatalogProblem(table_ddl(table), failures[key]) for key, table in pending.items()]
-    )
+    return catalog, tuple([CatalogProblem(table_ddl(table), failures[key]) for key, table in pending.items()])
 
 
 def _is_empty(maintainer: Maintainer, table: TableSchema) -> bool:
     module = maintainer.engine.modules.get(fold(table.module))
     return (
-        table.derivation is not None
-        and table.storage_id == 0
-        and (module is None or not module.persistent)
+        table.derivation is not None and table.storage_id == 0 and (module is None or not module.persistent)
     )
 
 

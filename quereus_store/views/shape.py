@@ -95,7 +95,5 @@ def with_key_collation(
             for position, column in enumerate(columns)
         ]
     )
-    parts = [
-        KeyPart(part.column, part.descending, changed[part.column].collation) for part in key.parts
-    ]
+    parts = [KeyPart(part.column, part.descending, changed[part.column].collation) for part in key.parts]
     return changed, PrimaryKey(tuple(parts))

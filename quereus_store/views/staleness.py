@@ -78,9 +78,7 @@ def give_up(transaction: Transaction, broken: Iterable[tuple[TableSchema, Error]
         mark_stale(transaction, table)
 
 
-def _recompiled(
-    maintainer: Maintainer, catalog: Catalog, member: Member, table: TableSchema
-) -> Body | None:
+def _recompiled(maintainer: Maintainer, catalog: Catalog, member: Member, table: TableSchema) -> Body | None:
     """The body over the changed sources, if the table can stay live."""
     try:
         body = maintainer.graphs.body(catalog, table)

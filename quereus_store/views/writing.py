@@ -80,7 +80,7 @@ class TableWriter:
 
     def _refuse_null(self, rows: list[Row]) -> None:
         for position in self._required:
-            if any([row[position] is None for row in rows]):
+            if None in [row[position] for row in rows]:
                 raise null_in_key(self._table, position)
 
 
@@ -145,7 +145,7 @@ def _shown(value: Any, quoted: bool) -> str:
 
 
 def judge_rows(session: Session, transaction: Transaction, table: TableSchema, rows: list[Row]) -> None:
-    """CHECKs of derived rows at once; what reads other rows, and foreign keys, when the transaction commits."""
+    """Judge CHECKs at once; those that read other rows, and foreign keys, when the transaction commits."""
     for check in table.checks:
         if check.operations & _JUDGED:
             _judge_check(session, transaction, table, check, rows)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import quereus_store
 
 TABLES = """
-create table item (id integer primary key, kind text not null, box integer null, weight real null, n integer not null);
+create table item (
+  id integer primary key, kind text not null, box integer null, weight real null, n integer not null);
 create table box (id integer primary key, place text collate nocase not null, size integer null);
 create index item_box on item (box);
 create table word (item integer not null references item (id) on delete cascade on update cascade,
@@ -38,8 +39,10 @@ BODIES = (
     "select b.id, b.place, i.id as iid, i.n from box b left join item i on i.box = b.id and i.n > 1",
     "select i.id as iid, b.id as bid from item i full join box b on b.id = i.box",
     "select kind, count(*) as c, sum(n) as s from item group by kind",
-    "select kind, count(*) as c, sum(n) as s, avg(n) as m, min(n) as lo, max(n) as hi from item group by kind",
-    "select box, count(*) as c, sum(weight) as s, avg(weight) as m, count(weight) as w from item group by box",
+    "select kind, count(*) as c, sum(n) as s, avg(n) as m, min(n) as lo, max(n) as hi"
+    " from item group by kind",
+    "select box, count(*) as c, sum(weight) as s, avg(weight) as m, count(weight) as w"
+    " from item group by box",
     "select box, sum(weight) as s, max(weight) as m from item where n <> 3 group by box",
     "select kind, box, count(*) as c, sum(n) filter (where n > 2) as s from item group by kind, box",
     "select count(*) as c, sum(n) as s, min(weight) as lo from item",
@@ -47,7 +50,8 @@ BODIES = (
     "select kind, count(*) as c from item group by kind having count(*) > 1",
     "select n % 3 as r, count(*) + 1 as c, sum(n) * 2 as s from item group by n % 3",
     "select b.place, count(*) as c, sum(i.n) as s from item i join box b on b.id = i.box group by b.place",
-    "select b.id, count(*) as c, sum(i.n) as s, max(i.n) as m from item i join box b on b.id = i.box group by b.id",
+    "select b.id, count(*) as c, sum(i.n) as s, max(i.n) as m"
+    " from item i join box b on b.id = i.box group by b.id",
     "select b.id, b.place, count(i.id) as c, sum(i.n) as s from box b left join item i on i.box = b.id"
     " group by b.id, b.place",
     "select distinct kind, n from item",
@@ -56,7 +60,8 @@ BODIES = (
     "select n from item intersect select size from box",
     "select box from item except select id from box",
     "select id, kind, row_number() over (partition by kind order by n, id) as r from item",
-    "select id, box, sum(n) over (partition by box) as s, rank() over (partition by box order by n) as r from item",
+    "select id, box, sum(n) over (partition by box) as s, rank() over (partition by box order by n) as r"
+    " from item",
     "select id, kind, r from (select id, kind, row_number() over (partition by kind order by n desc, id) as r"
     " from item) x where r <= 2",
     "select id, n from item where n = (select max(size) from box)",
@@ -71,9 +76,11 @@ BODIES = (
     " join box b on b.id = g.m",
     "select w.item, w.spelled, i.n from word w join item i on i.id = w.item",
     "select i.id, w.spelled, w.weight from item i left join word w on w.item = i.id",
-    "select i.kind, count(*) as c, sum(w.weight) as s, min(w.spelled) as m from item i join word w on w.item = i.id"
+    "select i.kind, count(*) as c, sum(w.weight) as s, min(w.spelled) as m"
+    " from item i join word w on w.item = i.id"
     " group by i.kind",
-    "select i.id, count(w.item) as c, avg(w.weight) as a from item i left join word w on w.item = i.id group by i.id",
+    "select i.id, count(w.item) as c, avg(w.weight) as a"
+    " from item i left join word w on w.item = i.id group by i.id",
     "select w.item, w.spelled, b.size from word w join item i on i.id = w.item join box b on b.id = i.box",
     "select id, kind from item where id in (select item from word)",
     "select k, count(*) as c from (select kind as k from item union all select place from box) u group by k",
@@ -86,27 +93,34 @@ OVER_VIEWS = (
 
 ids = st.integers(1, 8)
 small = st.integers(0, 5)
+boxes = st.integers(1, 4)
 maybe = st.none() | small
-items = st.tuples(ids, st.sampled_from(["a", "A", "b", "cc"]), st.none() | st.integers(1, 4), st.none() | st.sampled_from([0.5, 1.25, 2.0, -3.0]), small)
-boxes = st.tuples(st.integers(1, 4), st.sampled_from(["x", "X", "y"]), maybe)
-statements = st.one_of(
-    st.tuples(st.just("insert or replace into item values (?, ?, ?, ?, ?)"), items),
-    st.tuples(st.just("insert or ignore into item values (?, ?, ?, ?, ?)"), items),
-    st.tuples(st.just("insert or replace into box values (?, ?, ?)"), boxes),
-    st.tuples(st.just("insert into item select id + 4, kind, box, weight, n + ? from item where id <= 4"), st.tuples(small)),
-    st.tuples(st.just("update item set n = n + 1 where n < ?"), st.tuples(small)),
-    st.tuples(st.just("update item set kind = ?, box = ? where id < ?"), st.tuples(st.sampled_from("ab"), maybe, ids)),
-    st.tuples(st.just("update item set weight = null where id > ?"), st.tuples(ids)),
-    st.tuples(st.just("update box set size = ?, place = ? where id = ?"), st.tuples(maybe, st.sampled_from("xYz"), st.integers(1, 4))),
-    st.tuples(st.just("delete from item where id = ?"), st.tuples(ids)),
-    st.tuples(st.just("delete from item where n > ?"), st.tuples(small)),
-    st.tuples(st.just("update item set id = id + ? where id < 4"), st.tuples(st.integers(0, 9))),
-    st.tuples(st.just("insert or ignore into word values (?, ?, ?)"), st.tuples(ids, st.sampled_from("pqr"), st.sampled_from([0.25, 3.0]))),
-    st.tuples(st.just("insert or replace into word select id, kind, n from item where n < ?"), st.tuples(small)),
-    st.tuples(st.just("delete from word where spelled = ?"), st.tuples(st.sampled_from("pqr"))),
-    st.tuples(st.just("delete from box where id = ?"), st.tuples(st.integers(1, 4))),
-    st.tuples(st.just("delete from item where box in (select id from box where size > ?)"), st.tuples(small)),
-)  # fmt: skip
+letters = st.sampled_from("pqr")
+weights = st.none() | st.sampled_from([0.5, 1.25, 2.0, -3.0])
+items = (ids, st.sampled_from(["a", "A", "b", "cc"]), st.none() | boxes, weights, small)
+
+# Each statement with what its parameters are drawn from.
+STATEMENTS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
+    "insert or replace into item values (?, ?, ?, ?, ?)": items,
+    "insert or ignore into item values (?, ?, ?, ?, ?)": items,
+    "insert or replace into box values (?, ?, ?)": (boxes, st.sampled_from(["x", "X", "y"]), maybe),
+    "insert into item select id + 4, kind, box, weight, n + ? from item where id <= 4": (small,),
+    "insert or ignore into word values (?, ?, ?)": (ids, letters, st.sampled_from([0.25, 3.0])),
+    "insert or replace into word select id, kind, n from item where n < ?": (small,),
+    "update item set n = n + 1 where n < ?": (small,),
+    "update item set kind = ?, box = ? where id < ?": (st.sampled_from("ab"), maybe, ids),
+    "update item set weight = null where id > ?": (ids,),
+    "update item set id = id + ? where id < 4": (st.integers(0, 9),),
+    "update box set size = ?, place = ? where id = ?": (maybe, st.sampled_from("xYz"), boxes),
+    "delete from item where id = ?": (ids,),
+    "delete from item where n > ?": (small,),
+    "delete from item where box in (select id from box where size > ?)": (small,),
+    "delete from word where spelled = ?": (letters,),
+    "delete from box where id = ?": (boxes,),
+}
+statements = st.sampled_from(list(STATEMENTS)).flatmap(
+    lambda text: st.tuples(st.just(text), st.tuples(*STATEMENTS[text]))
+)
 control = st.sampled_from(["begin", "commit", "rollback", "savepoint s", "rollback to s"])
 steps = st.lists(statements | control, min_size=1, max_size=12)
 
@@ -117,9 +131,9 @@ def shown(rows: Any) -> list[str]:
 
 def check(con: Any, bodies: dict[str, str]) -> None:
     for name, body in bodies.items():
-        assert shown(con.execute(f"select * from {name}").fetchall()) == shown(con.execute(body).fetchall()), (
-            f"{name}: {body}"
-        )
+        assert shown(con.execute(f"select * from {name}").fetchall()) == shown(
+            con.execute(body).fetchall()
+        ), f"{name}: {body}"
 
 
 def run(con: Any, step: Any) -> None:
@@ -136,10 +150,18 @@ def prepare(con: Any, chosen: list[str], over: list[str]) -> dict[str, str]:
     con.executescript(TABLES)
     con.executemany(
         "insert into item values (?, ?, ?, ?, ?)",
-        [(1, "a", 1, 0.5, 1), (2, "A", 1, None, 2), (3, "b", 2, 2.0, 3), (4, "a", None, 1.25, 2), (5, "b", 9, -3.0, 5)],
+        [
+            (1, "a", 1, 0.5, 1),
+            (2, "A", 1, None, 2),
+            (3, "b", 2, 2.0, 3),
+            (4, "a", None, 1.25, 2),
+            (5, "b", 9, -3.0, 5),
+        ],
     )
     con.executemany("insert into box values (?, ?, ?)", [(1, "x", 2), (2, "X", None), (3, "y", 1)])
-    con.executemany("insert into word values (?, ?, ?)", [(1, "p", 0.5), (1, "q", 1.5), (3, "p", 2.0), (5, "r", 0.1)])
+    con.executemany(
+        "insert into word values (?, ?, ?)", [(1, "p", 0.5), (1, "q", 1.5), (3, "p", 2.0), (5, "r", 0.1)]
+    )
     bodies = {}
     for number, body in enumerate([*chosen, *over]):
         con.execute(f"create materialized view v{number} as {body}")
@@ -149,7 +171,9 @@ def prepare(con: Any, chosen: list[str], over: list[str]) -> dict[str, str]:
 
 
 QUIET = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 

@@ -8,6 +8,7 @@ the rows as they are stored.  Only what differs is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.engine import Engine
@@ -84,16 +85,13 @@ class KeyColumns:
         return self._way(transaction.reader(self._table.module), values)
 
     def _lookup(self) -> Callable[[Any, Values], list[Row]]:
-        handle = self._engine.table(self._table)
         if not self.positions or not self.plain:
             return self._by_scan
         parts = self._table.primary_key.parts
         order = self._led_by(parts)
         if order is not None:
             if len(parts) == len(self.positions):
-                return lambda reader, values: [
-                    row for row in handle.points(reader, list(map(order, values))) if row is not None
-                ]
+                return partial(self._by_point, order)
             return self._by_range(AccessPath(AccessKind.RANGES, None, len(self.positions)), order)
         for index in self._table.indexes:
             order = self._led_by(index.parts)
@@ -107,11 +105,15 @@ class KeyColumns:
         leading = parts[:width]
         if {part.column for part in leading} != set(self.positions):
             return None
-        places = [self.positions.index(part.column) for part in leading]  # type: ignore[arg-type]
+        places = [self.positions.index(part.column) for part in leading]
         for part, place in zip(leading, places, strict=True):
             if self.columns[place].type.is_textual and part.collation != self.using[place]:
                 return None
         return _itself if places == list(range(width)) else cells(places)
+
+    def _by_point(self, order: _Reorder, reader: Any, values: Values) -> list[Row]:
+        handle = self._engine.table(self._table)
+        return [row for row in handle.points(reader, list(map(order, values))) if row is not None]
 
     def _by_range(self, path: AccessPath, order: _Reorder) -> Callable[[Any, Values], list[Row]]:
         handle = self._engine.table(self._table)
@@ -221,9 +223,9 @@ class Keyed:
     ) -> Difference:
         """The rows of all touched values, stored against wanted; raises TooMuch for too many."""
         values = self.touched(session, transaction, deltas)
-        if len(values) > (self.FEW if self.keys.plain else self.UNHASHED):
-            if not self.keys.plain or len(values) > self._count(transaction) // 2:
-                raise TooMuch
+        few = len(values) <= (self.FEW if self.keys.plain else self.UNHASHED)
+        if not few and (not self.keys.plain or len(values) > self._count(transaction) // 2):
+            raise TooMuch
         return self.recomputed(session, transaction, values)
 
     def recomputed(self, session: Session, transaction: Transaction, values: Values) -> Difference:
@@ -233,9 +235,7 @@ class Keyed:
         wanted = self.recomputation.rows(session, transaction, values)
         return self._rows.difference(self.keys.stored(transaction, values), wanted)
 
-    def touched(
-        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
-    ) -> Values:
+    def touched(self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]) -> Values:
         """The distinct values that changed rows lead to."""
         values: Values = []
         for scan in self._scans:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quereus_store.functions.registry import Algebra
 from quereus_store.modules.contract import Row
@@ -31,9 +31,10 @@ from quereus_store.plan.expressions import AggregateCall, BoundExpression
 from quereus_store.types import DATE, DATETIME, INTEGER, REAL, TEXT, TIME
 from quereus_store.types.collations import honours_collation
 from quereus_store.views.body import TableKey
+from quereus_store.views.deltas.grouping import Grouping
 from quereus_store.views.deltas.keyed import Keyed, TooMuch
 from quereus_store.views.deltas.linear import Compile, Terms
-from quereus_store.views.deltas.grouping import Grouping
+from quereus_store.views.deltas.stepping import Step, step_of
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet, cells
 
@@ -46,8 +47,7 @@ class Recompute(Exception):
     """The stored values and the changes do not tell the new values of a group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """What one aggregate is given: its arguments that came and that went."""
 
     added: list[Any]
@@ -154,11 +154,13 @@ class MergePlan:
     """How the aggregates of a grouping are merged.
 
     ``merges`` are in an order in which each finds the values that it needs, each with the
-    place of its aggregate; ``counter`` is the aggregate that counts the rows of a group.
+    place of its aggregate; ``counter`` is the aggregate that counts the rows of a group.  ``step``
+    adds one row to a stored group.
     """
 
     merges: tuple[tuple[int, Merge], ...]
     counter: int | None
+    step: Step | None
 
 
 def merging_of(grouping: Grouping) -> MergePlan | None:
@@ -166,7 +168,9 @@ def merging_of(grouping: Grouping) -> MergePlan | None:
     if grouping.filtered:
         return None
     merges = _Merges(grouping.aggregates, grouping.slots)
-    return MergePlan(tuple(merges.found.items()), merges.counter) if merges.complete else None
+    if not merges.complete:
+        return None
+    return MergePlan(tuple(merges.found.items()), merges.counter, step_of(grouping, merges.averages))
 
 
 class _Merges:
@@ -176,6 +180,7 @@ class _Merges:
         self._calls = calls
         self._slots = slots
         self.found: dict[int, Merge] = {}
+        self.averages: dict[int, tuple[int, int, Callable[..., Any]]] = {}
         self.counter = self._find("count", (), None)
         for pass_over in (self._count, self._sum, self._other):
             for place, call in enumerate(calls):
@@ -236,19 +241,30 @@ class _Merges:
             total = self._find("sum", call.arguments, call.filter)
             count = self._counter_of(call)
             if total in self.found and count in self.found and total is not None and count is not None:
-                self.found[place] = _merge_average(total, count, algebra.decompose.combine)
+                combine = algebra.decompose.combine
+                self.averages[place] = (total, count, combine)
+                self.found[place] = _merge_average(total, count, combine)
             return
-        if algebra.decode is not None and slot is not None and function.name != "sum" and not function.ordered:
+        if (
+            algebra.decode is not None
+            and slot is not None
+            and function.name != "sum"
+            and not function.ordered
+        ):
             self.found[place] = _merge_algebra(place, slot, algebra, len(call.arguments) == 1)
 
 
 # --- the strategy -----------------------------------------------------------------------------------------
 
 
+_UNCHANGED = Difference()
+
+
 class Merging:
     """Merges changes into stored groups; recomputes the groups where that does not do."""
 
     name = "merge"
+    FEW = 8
 
     def __init__(
         self,
@@ -277,6 +293,9 @@ class Merging:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The new rows of all touched groups."""
+        quick = self._quick(session, transaction, deltas)
+        if quick is not None:
+            return quick
         groups = self._grouping.split(self.terms.rows(session, transaction, deltas))
         names = list(groups)
         keys = list(map(self._key, names))
@@ -302,6 +321,42 @@ class Merging:
         if again:
             self._recompute(session, transaction, difference, again)
         return difference
+
+    def _quick(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> Difference | None:
+        """A few rows more, for groups that exist; None where that is not all."""
+        step = self._plan.step
+        if step is None or len(deltas) != 1:
+            return None
+        (delta,) = deltas.values()
+        if delta.removed or len(delta.added) > self.FEW:
+            return None
+        signed = list(self.terms.rows(session, transaction, deltas))
+        if len(signed) != 1:
+            return None
+        rows = signed[0][1]
+        if len(rows) == 1:
+            (row,) = rows
+            (stored,) = self._points(transaction, [self._key(row)])
+            if stored is None:
+                return None
+            new = step(stored, row)
+            return _UNCHANGED if new == stored else Difference([], [], [stored], [new])
+        return self._steps(transaction, step, rows)
+
+    def _steps(self, transaction: Transaction, step: Step, rows: list[Row]) -> Difference | None:
+        keys = list(map(self._key, rows))
+        distinct = list(dict.fromkeys(keys))
+        found = self._points(transaction, distinct)
+        if None in found:
+            return None
+        before = dict(zip(distinct, found, strict=True))
+        now: dict[Any, Any] = before.copy()
+        for key, row in zip(keys, rows, strict=True):
+            now[key] = step(now[key], row)
+        changed = [key for key in distinct if now[key] != before[key]]
+        return Difference([], [], [before[key] for key in changed], [now[key] for key in changed])  # type: ignore[misc]
 
     def _values(self, stored: Row | None, added: list[Row], removed: list[Row]) -> list[Any] | None:
         """The values of a group's aggregates; None for a group that is empty now."""

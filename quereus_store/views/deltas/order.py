@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, ColumnRef
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef
 from quereus_store.types.collations import honours_collation
 from quereus_store.views.facts import facts_of
 from quereus_store.views.rows import is_plain
@@ -41,7 +41,7 @@ def _is_sensitive(node: plans.PlanNode) -> bool:
     return False
 
 
-def _read(column: plans.Column) -> BoundExpression:
+def _read(column: Column) -> BoundExpression:
     return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 

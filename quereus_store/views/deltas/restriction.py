@@ -93,9 +93,8 @@ class Restrictor:
         right = {column.id for column in plan.right.columns}
         if used <= left and plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
             return replace(plan, left=self._part(plan.left, targets))
-        if used <= right and plan.kind in (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT):
-            if not plan.lateral:
-                return replace(plan, right=self._part(plan.right, targets))
+        if used <= right and plan.kind in _FOLLOW_RIGHT and not plan.lateral:
+            return replace(plan, right=self._part(plan.right, targets))
         return None
 
     def _part(self, side: plans.PlanNode, targets: Sequence[Target]) -> plans.PlanNode:
@@ -104,7 +103,9 @@ class Restrictor:
     def _here(self, plan: plans.PlanNode, targets: Sequence[Target]) -> plans.PlanNode:
         """Join the values to the plan itself."""
         nulls = [
-            IsTest(BOOLEAN, False, None, target.expression, Truth.NULL) for target in targets if target.is_null
+            IsTest(BOOLEAN, False, None, target.expression, Truth.NULL)
+            for target in targets
+            if target.is_null
         ]
         plan_here = filtered(plan, nulls)
         columns: list[Column] = []
@@ -137,10 +138,11 @@ class Restrictor:
         return with_columns(joined, plan.columns)
 
 
+_FOLLOW_RIGHT = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
+
+
 def _mapped(targets: Sequence[Target], mapping: dict[int, BoundExpression]) -> list[Target]:
-    return [
-        target._replace(expression=plans.substitute(target.expression, mapping)) for target in targets
-    ]
+    return [target._replace(expression=plans.substitute(target.expression, mapping)) for target in targets]
 
 
 def _read(targets: Sequence[Target]) -> set[int]:

@@ -312,5 +312,3 @@ def _without(algebra: Algebra, state: Any, values: list[Any]) -> Any:
     for arguments in values:
         state = algebra.remove(state, arguments)
     return state
-
-

@@ -65,9 +65,7 @@ def _keeps(join: plans.Join, side: plans.PlanNode) -> bool:
     return join.kind in (_KEEPS_LEFT if side is join.left else _KEEPS_RIGHT)
 
 
-def substituted(
-    plan: plans.PlanNode, slots: Mapping[Scan, int], estimate: float
-) -> plans.PlanNode | None:
+def substituted(plan: plans.PlanNode, slots: Mapping[Scan, int], estimate: float) -> plans.PlanNode | None:
     """The plan over given rows in the place of some scans; None where these never meet."""
     if isinstance(plan, plans.TableScan):
         slot = slots.get(scan_id(plan))
@@ -93,9 +91,7 @@ def _given(scan: plans.TableScan, slot: int, estimate: float) -> plans.PlanNode:
     raise AssertionError("a logical scan keeps all columns of its table")
 
 
-def _branch(
-    plan: plans.SetOperation, slots: Mapping[Scan, int], estimate: float
-) -> plans.PlanNode | None:
+def _branch(plan: plans.SetOperation, slots: Mapping[Scan, int], estimate: float) -> plans.PlanNode | None:
     """The side of a UNION ALL that the changes are on; nothing if they are on both."""
     sides = [side for side in (plan.left, plan.right) if _holds_any(side, slots)]
     if len(sides) != 1:
