@@ -31,11 +31,14 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
     add_backend_option(parser)
 
 
-def open_database(path: str, backend: str | None = None, *, must_exist: bool = False) -> Connection:
+def open_database(
+    path: str, backend: str | None = None, *, must_exist: bool = False, cache_size: int | None = None
+) -> Connection:
     """Open a database file, or memory for ``:memory:``.
 
     :param backend: ``lmdb`` or ``leveldb``; when absent an existing folder is taken for LevelDB
         and everything else for LMDB.
+    :param cache_size: bytes for decoded rows; when absent the library's default.
     :raises CommandError: with ``must_exist`` when there is no such file.
     :raises quereus_store.Error: what the file is or is not.
     """
@@ -44,4 +47,6 @@ def open_database(path: str, backend: str | None = None, *, must_exist: bool = F
     if must_exist and not Path(path).exists():
         raise CommandError(f"{path}: no such database file")
     settings: dict[str, Any] = {"backend": backend or ("leveldb" if Path(path).is_dir() else "lmdb")}
+    if cache_size is not None:
+        settings["cache_size"] = cache_size
     return quereus_store.connect(path, **settings)
