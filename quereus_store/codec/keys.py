@@ -81,6 +81,8 @@ class KeyEncoder:
 
     def encode_leading(self, values: Sequence[Value]) -> bytes:
         """The prefix and the leading columns of a key: values by *column*, not by position in a row."""
+        if len(values) < 2:
+            return self.prefix + self.encoders[0](values[0]) if values else self.prefix
         return self.prefix + b"".join(
             [encode(value) for encode, value in zip(self.encoders, values, strict=False)]
         )

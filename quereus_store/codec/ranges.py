@@ -8,7 +8,7 @@ ends just before the key of 2, ``id = 1.5`` is a range that holds nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quereus_store.codec.bits import successor
 from quereus_store.codec.keys import KeyEncoder
@@ -20,8 +20,7 @@ KeyRange = tuple[bytes, bytes | None]
 EMPTY_RANGE: KeyRange = (b"", b"")
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """One end of a range over a column's values."""
 
     value: Value

@@ -121,7 +121,7 @@ def _unpack(data: bytes, *, use_list: bool) -> Any:
 
 
 def _damaged(failure: Exception) -> Exception:
-    return sql_error(StatusCode.CORRUPT, f"a stored row is damaged: {failure or type(failure).__name__}")
+    return sql_error(StatusCode.CORRUPT, f"a stored row is damaged: {str(failure) or type(failure).__name__}")
 
 
 def row_decoder(

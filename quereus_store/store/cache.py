@@ -9,12 +9,16 @@ The cache is bounded in bytes.  Whether a table fits is decided when its first b
 there, from a sample of decoded rows and the exact row count: a table that would not fit is
 streamed and never gathered.  When room is needed the tables unused for longest go.
 
+A range of the primary key that is found here is not read either (``slices.py``).  A table whose ranges are
+read while it is not here is gathered on the second time that most of it is asked for in the same state.
+
 Batches are shared: whoever gets one must not change it (the module contract says so).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from sys import getsizeof
 from threading import Lock
 from typing import Any
@@ -27,13 +31,24 @@ _SAMPLE = 32
 _POINTER = 8
 
 
+class Gathered(list[Batch]):
+    """All batches of a table; ``lasts`` are the last key values of each, once somebody has searched them."""
+
+    __slots__ = ("lasts",)
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        super().__init__(batches)
+        self.lasts: list[Any] | None = None
+
+
 class BatchCache:
     """Decoded tables by store id, bounded in bytes; may be used by several threads."""
 
     def __init__(self, size: int = DEFAULT_CACHE_SIZE) -> None:
         self._size = size
         self._used = 0
-        self._entries: OrderedDict[int, tuple[int, list[Batch], int]] = OrderedDict()
+        self._wanted: dict[int, int] = {}
+        self._entries: OrderedDict[int, tuple[int, Gathered, int]] = OrderedDict()
         self._lock = Lock()
 
     @property
@@ -41,17 +56,32 @@ class BatchCache:
         """Estimated bytes held."""
         return self._used
 
-    def get(self, store: int, changes: int) -> list[Batch] | None:
+    def get(self, store: int, changes: int) -> Gathered | None:
         """The batches of a table in exactly this state, or None."""
-        with self._lock:
-            entry = self._entries.get(store)
-            if entry is None or entry[0] != changes:
-                return None
-            self._entries.move_to_end(store)
-            return entry[1]
+        entry = self._entries.get(store)
+        if entry is None or entry[0] != changes:
+            return None
+        if len(self._entries) > 1:
+            with self._lock:
+                if store in self._entries:
+                    self._entries.move_to_end(store)
+        return entry[1]
+
+    def holds(self, store: int) -> bool:
+        """Whether some state of a table is here, or wanted."""
+        return store in self._entries or store in self._wanted
+
+    def want(self, store: int, changes: int) -> None:
+        """Most of a table was read in this state: if that happens again, it is worth gathering."""
+        self._wanted[store] = changes
+
+    def is_wanted(self, store: int, changes: int) -> bool:
+        """Whether most of a table was read in this state."""
+        return self._wanted.get(store) == changes
 
     def reserve(self, store: int, first: Batch, rows: int) -> int | None:
         """Make room for a table of so many rows like these; its estimated size, or None if it cannot fit."""
+        self._wanted.pop(store, None)
         size = estimate_size(first, rows)
         if size > self._size:
             return None
@@ -70,13 +100,14 @@ class BatchCache:
             self._remove(store)
             while self._entries and self._used + size > self._size:
                 self._remove(next(iter(self._entries)))
-            self._entries[store] = (changes, batches, size)
+            self._entries[store] = (changes, Gathered(batches), size)
             self._used += size
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
+            self._wanted.clear()
             self._used = 0
 
     def _remove(self, store: int) -> None:

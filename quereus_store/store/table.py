@@ -7,8 +7,8 @@ bytes from the transaction's backend snapshot:
 ``scan``      the cached batches when the snapshot has the state that was cached, else decoded
               values of the whole range (left in the cache if they fit)
 ``point``     one get, one decode
-``range``     of the primary key: decoded values of a key range; of an index: its values
-              are row keys, fetched in batches
+``range``     of the primary key: a slice of the cached batches, else decoded values of a key
+              range; of an index: its values are row keys, fetched in batches
 ``ranges``    many prefixes at once; all rows in one fetch
 ============  ===============================================================================
 
@@ -25,6 +25,7 @@ from itertools import chain, islice
 from typing import Any
 
 from quereus_store.backends.contract import ReadTransaction
+from quereus_store.catalog.layout import STATE, state_key
 from quereus_store.codec import Bound, KeyEncoder, KeyRange, key_range
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import (
@@ -37,10 +38,11 @@ from quereus_store.modules.contract import (
 )
 from quereus_store.schema.objects import TableSchema, UniqueConstraint, fold
 from quereus_store.store import writes
-from quereus_store.store.cache import BatchCache
+from quereus_store.store.cache import BatchCache, Gathered
 from quereus_store.store.indexes import AFTER_SUFFIX, IndexStore
 from quereus_store.store.rows import RowStore
-from quereus_store.store.transaction import StoreWriter, Transaction, table_state
+from quereus_store.store.slices import Slicer
+from quereus_store.store.transaction import NO_STATE, StoreWriter, Transaction
 
 FEW = 12
 """A range of fewer rows is read at once."""
@@ -55,6 +57,7 @@ class StoreTable:
         self.schema = schema
         self.rows = RowStore(schema, services)
         self._store = schema.storage_id
+        self._state_key = state_key(self._store)
         self._cache = cache
         enforced: dict[str, UniqueConstraint] = {}
         for constraint in schema.unique_constraints:
@@ -63,6 +66,7 @@ class StoreTable:
             IndexStore(schema, index, services, enforced.get(fold(index.name))) for index in schema.indexes
         ]
         self._by_name = {fold(index.index.name): index for index in self.indexes}
+        self._slicer = Slicer.of_key(self.rows.keys.columns, self.rows.keys.positions)
         self._probe = self.rows.probe
         self._decode_one = self.rows.decode_one
         self._width = self.rows.width
@@ -77,13 +81,18 @@ class StoreTable:
         """All rows in primary-key order."""
         kv = transaction.kv
         if self._cache is not None and not transaction.changed(self._store):
-            changes, count = table_state(kv, self._store)
+            changes, count = self._state(kv)
             cached = self._cache.get(self._store, changes)
             if cached is not None:
                 return map(_reversed, reversed(cached)) if reverse else iter(cached)
             if not reverse:
                 return transaction.watch(self._store, self._filling(kv, self._cache, changes, count))
         return transaction.watch(self._store, self._rows_between(kv, self._whole(), reverse))
+
+    def _state(self, kv: ReadTransaction) -> tuple[int, int]:
+        """Change counter and row count as last committed."""
+        value = kv.get(self._state_key)
+        return STATE.unpack(value) if value else NO_STATE
 
     def _whole(self) -> KeyRange:
         return self.rows.prefix, self.rows.end
@@ -148,11 +157,7 @@ class StoreTable:
         """The rows of a RANGE path in key order; few of them are all there at once, in a tuple."""
         kv = transaction.kv
         if path.index is None:
-            start, stop = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
-            values = kv.first_values(start, stop, FEW, reverse=path.reverse)
-            if len(values) < FEW:
-                return (self.rows.decode_many(kv, values),) if values else ()
-            return transaction.watch(self._store, self._rows_between(kv, (start, stop), path.reverse))
+            return self._primary_range(transaction, path, prefix, lower, upper)
         index = self._by_name.get(path.index) or self._by_name[fold(path.index)]
         if path.equal < index.width:
             start, stop = key_range(index.keys, prefix[: path.equal], *_bounds(path, lower, upper))
@@ -166,6 +171,64 @@ class StoreTable:
         if len(row_keys) < FEW:
             return (self._entry_rows(kv, index, row_keys),) if row_keys else ()
         return transaction.watch(self._store, self._indexed_between(kv, index, (start, stop), path.reverse))
+
+    def _primary_range(
+        self, transaction: Transaction, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
+    ) -> Iterable[Batch]:
+        kv, cache, slicer = transaction.kv, self._cache, self._slicer
+        if (
+            cache is None
+            or slicer is None
+            or transaction.changed(self._store)
+            or not slicer.accepts(path, prefix, lower, upper)
+        ):
+            keys = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+            few = self._few_rows(kv, keys, path.reverse)
+            if few is not None:
+                return few
+            return transaction.watch(self._store, self._rows_between(kv, keys, path.reverse))
+        batches = None
+        if cache.holds(self._store):
+            batches = cache.get(self._store, self._state(kv)[0])
+        if batches is None:
+            keys = key_range(self.rows.keys, prefix[: path.equal], *_bounds(path, lower, upper))
+            few = self._few_rows(kv, keys, path.reverse)
+            if few is not None:
+                return few
+            batches = self._gathered(kv, cache)
+            if batches is None:
+                return transaction.watch(self._store, self._noticing(kv, cache, keys, path.reverse))
+        return slicer.rows(batches, path, prefix, lower, upper)
+
+    def _few_rows(self, kv: ReadTransaction, keys: KeyRange, reverse: bool) -> Iterable[Batch] | None:
+        """The rows of a range; None if they are many."""
+        values = kv.first_values(*keys, FEW, reverse=reverse)
+        if len(values) >= FEW:
+            return None
+        return (self.rows.decode_many(kv, values),) if values else ()
+
+    def _gathered(self, kv: ReadTransaction, cache: BatchCache) -> Gathered | None:
+        """The batches of the whole table, read if they are wanted in the cache and fit."""
+        if not cache.holds(self._store):
+            return None
+        changes, count = self._state(kv)
+        if not cache.is_wanted(self._store, changes):
+            return None
+        for _ in self._filling(kv, cache, changes, count):
+            pass
+        return cache.get(self._store, changes)
+
+    def _noticing(
+        self, kv: ReadTransaction, cache: BatchCache, keys: KeyRange, reverse: bool
+    ) -> Iterator[Batch]:
+        """The rows of a range; the cache is told if they are most of the table."""
+        changes, count = self._state(kv)
+        read = 0
+        for batch in self._rows_between(kv, keys, reverse):
+            read += len(batch)
+            yield batch
+        if read * 2 >= count:
+            cache.want(self._store, changes)
 
     def _indexed_between(
         self, kv: ReadTransaction, index: IndexStore, keys: KeyRange, reverse: bool
@@ -227,7 +290,7 @@ class StoreTable:
 
     def version(self, transaction: Transaction) -> int:
         """The table's change counter, as the transaction will leave it."""
-        return table_state(transaction.kv, self._store)[0] + transaction.changed(self._store)
+        return self._state(transaction.kv)[0] + transaction.changed(self._store)
 
     def conflicts(self, transaction: Transaction, row: Row, replacing: Row | None = None) -> list[Conflict]:
         """The existing rows that ``row`` would collide with, primary key first."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from quereus_store.schema.objects import TableSchema
+from quereus_store.modules.contract import AccessKind, AccessPath, Comparison, Row
+from quereus_store.schema.objects import ColumnSchema, TableSchema
 from quereus_store.store import StoreModule
 from quereus_store.store.cache import BatchCache, estimate_size
 from quereus_store.types import INTEGER, TEXT
@@ -68,6 +71,70 @@ def test_a_rolled_back_change_leaves_the_cache_right(module: StoreModule, schema
     with writing(module) as transaction:
         module.table(schema).update(transaction, [ROWS[0]], [(0, "other")])
     assert all_rows(module, schema)[0] == (0, "other")
+
+
+@pytest.fixture
+def keyed(module: StoreModule) -> TableSchema:
+    """The same rows under a key that has no NULL."""
+    return create(module, table("k", (not_null("id"), *columns(name=TEXT)), "id"), ROWS)
+
+
+def not_null(name: str) -> ColumnSchema:
+    return ColumnSchema(name, INTEGER, nullable=False)
+
+
+RANGES = [
+    (Comparison.GREATER_OR_EQUAL, Comparison.LESS, low, high)
+    for low, high in [(5, 20), (0, 2500), (900, 1100), (-5, 3), (2400, 9999), (30, 20), (1000, 1000)]
+] + [
+    (Comparison.GREATER, None, 700, None),
+    (None, Comparison.LESS_OR_EQUAL, None, 1700),
+    (Comparison.GREATER, Comparison.LESS_OR_EQUAL, 999, 1000),
+    (Comparison.GREATER, Comparison.LESS, 3.5, 5.5),
+    (None, Comparison.LESS, None, "text"),
+    (None, None, None, None),
+]
+
+
+def in_range(module: StoreModule, schema: TableSchema, case: tuple[Any, ...], reverse: bool) -> list[Row]:
+    lower, upper, low, high = case
+    path = AccessPath(AccessKind.RANGE, lower=lower, upper=upper, reverse=reverse)
+    with reading(module) as transaction:
+        return flat(module.table(schema).range(transaction, path, (), low, high))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("case", RANGES)
+def test_ranges_of_the_key_are_slices(
+    module: StoreModule, keyed: TableSchema, case: tuple[Any, ...], reverse: bool
+) -> None:
+    read = in_range(module, keyed, case, reverse)
+    assert all_rows(module, keyed) == ROWS
+    assert in_range(module, keyed, case, reverse) == read
+    with writing(module) as transaction:
+        module.table(keyed).delete(transaction, [ROWS[1000]])
+    assert in_range(module, keyed, case, reverse) == [row for row in read if row[0] != 1000]
+
+
+def test_rows_of_one_leading_value_are_a_slice(module: StoreModule) -> None:
+    rows = [(a, b) for a in range(5) for b in range(700)]
+    schema = create(module, table("t", (not_null("a"), not_null("b")), "a b"), rows)
+    path = AccessPath(AccessKind.RANGE, equal=1)
+    assert all_rows(module, schema) == rows
+    with reading(module) as transaction:
+        found = [flat(module.table(schema).range(transaction, path, (a,), None, None)) for a in range(6)]
+    assert found == [[row for row in rows if row[0] == a] for a in range(6)]
+
+
+def test_reading_most_of_a_table_twice_gathers_it(module: StoreModule, keyed: TableSchema) -> None:
+    most = (Comparison.GREATER, None, 500, None)
+    assert module.cache is not None
+    for _ in range(2):
+        assert in_range(module, keyed, (None, Comparison.LESS, None, 100), False) == ROWS[:100]
+        assert module.cache.used == 0
+    for used in (False, True, True):
+        assert in_range(module, keyed, most, False) == ROWS[501:]
+        assert bool(module.cache.used) is used
 
 
 def test_an_abandoned_scan_caches_nothing(module: StoreModule, schema: TableSchema) -> None:
