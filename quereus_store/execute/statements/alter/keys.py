@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from quereus_store.errors import StatusCode
 from quereus_store.execute.statements.alter.alteration import Alteration
+from quereus_store.execute.statements.alter.attributes import with_column
 from quereus_store.schema.clauses import key_parts
-from quereus_store.schema.objects import PrimaryKey, fold
+from quereus_store.schema.objects import CollationRank, PrimaryKey, TableSchema, fold
 from quereus_store.sql import nodes
 
 
@@ -30,6 +31,22 @@ def alter_primary_key(alteration: Alteration, action: nodes.AlterPrimaryKey) -> 
     # A conflict clause on the column itself goes with the old key, one on the table stays; a key of
     # one column is taken to have been declared at the column.
     conflict = old.conflict if len(old.parts) != 1 else None
+    table = _with_key_collation(alteration, table, action)
     parts = key_parts(action.columns, table.columns)
     new = replace(table, primary_key=PrimaryKey(parts, conflict=conflict))
     alteration.publish(alteration.rewrite(new))
+
+
+def _with_key_collation(
+    alteration: Alteration, table: TableSchema, action: nodes.AlterPrimaryKey
+) -> TableSchema:
+    """The table whose text columns without a COLLATE take the key collation of USING, as at CREATE TABLE."""
+    wanted = table.module_arguments.get("collation")
+    if not isinstance(wanted, str):
+        return table
+    name = alteration.engine.collations.get(wanted).name
+    for part in action.columns:
+        position, column = alteration.column(part.name)
+        if column.type.is_textual and column.collation_rank is CollationRank.DEFAULT:
+            table = with_column(table, position, replace(column, collation=name))
+    return table
