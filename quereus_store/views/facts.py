@@ -346,9 +346,11 @@ def output_for(facts: Facts, column: int, outputs: list[int]) -> int | None:
 def equalities(predicate: BoundExpression | None) -> Iterable[Dependency]:
     """What a condition that is true says of columns: equal to each other, or constant."""
     for conjunct in conjuncts(predicate):
-        if isinstance(conjunct, IsTest) and isinstance(conjunct.operand, ColumnRef):
-            if conjunct.test is Truth.NULL and not conjunct.negated:
-                yield Dependency(NOTHING, frozenset((conjunct.operand.id,)))
+        if isinstance(conjunct, IsTest):
+            operand = conjunct.operand
+            is_null = conjunct.test is Truth.NULL and not conjunct.negated
+            if is_null and isinstance(operand, ColumnRef):
+                yield Dependency(NOTHING, frozenset((operand.id,)))
         if not isinstance(conjunct, Comparison) or conjunct.operator not in ("=", "is"):
             continue
         left, right = conjunct.left, conjunct.right

@@ -23,6 +23,7 @@ from quereus_store.sql import nodes
 from quereus_store.views import attaching, creating, refreshing, reporting, restoring, staleness
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.graph import Graphs, Member
+from quereus_store.views.parents import FollowUp
 from quereus_store.views.plans import Strategies
 from quereus_store.views.rows import Delta, net_delta
 
@@ -88,8 +89,15 @@ class Maintainer:
             staleness.settle(self, session, transaction, before)
             transaction.renewed.clear()
         if len(log) > transaction.maintained:
-            self._follow(session, transaction, log[transaction.maintained :])
-        transaction.maintained = len(log)
+            part = log[transaction.maintained :]
+            transaction.maintained = len(log)
+            self._follow(session, transaction, part)
+            while len(log) > transaction.maintained:
+                # Derived changes have been followed already; those of rows that refer to them have not.
+                part = [change for change in log[transaction.maintained :] if change.table.derivation is None]
+                transaction.maintained = len(log)
+                if part:
+                    self._follow(session, transaction, part)
         if log and not (self.engine.records_changes or transaction.catalog.has_assertions):
             log.clear()
             transaction.maintained = 0
@@ -100,6 +108,7 @@ class Maintainer:
             staleness.give_up(transaction, graph.broken)
             graph = self.graphs.graph(transaction.catalog)
         deltas = _deltas(log)
+        waiting: list[FollowUp] = []
         for member in graph.readers(deltas):
             relevant = {key: delta for key in member.body.sources if (delta := deltas.get(key))}
             if not relevant:
@@ -108,17 +117,20 @@ class Maintainer:
             difference = maintained.difference(session, transaction, relevant)
             if not difference:
                 continue
-            maintained.writer.write(session, transaction, difference)
+            waiting += maintained.writer.write(session, transaction, difference)
             key = key_of(member.table)
             if key in graph.sources:
                 known = deltas.get(key)
                 deltas[key] = difference.delta if known is None else _joined(known, difference.delta)
+        for follow_up in waiting:
+            follow_up()
 
     def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
         """Compute one table anew and write what differs."""
         maintained = self.strategies.of(member)
         difference = maintained.rebuild.difference(session, transaction, {})
-        maintained.writer.write(session, transaction, difference)
+        for follow_up in maintained.writer.write(session, transaction, difference):
+            follow_up()
         return difference.delta
 
 

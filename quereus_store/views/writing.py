@@ -25,6 +25,7 @@ from quereus_store.schema.objects import CheckConstraint, ForeignKey, Operation,
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import canonical_text
 from quereus_store.types import BOOLEAN, to_text
+from quereus_store.views.parents import DerivedParent, FollowUp
 from quereus_store.views.rows import Difference
 
 if TYPE_CHECKING:
@@ -46,16 +47,23 @@ class TableWriter:
         self._required = [
             part.column for part in table.primary_key.parts if not table.columns[part.column].nullable
         ]
+        self._parent = DerivedParent(table)
         self._judges = bool(table.foreign_keys) or any(check.operations & _JUDGED for check in table.checks)
 
-    def write(self, session: Session, transaction: Transaction, difference: Difference) -> None:
-        """Change the stored rows; raises CONSTRAINT for what the table's constraints refuse."""
+    def write(self, session: Session, transaction: Transaction, difference: Difference) -> list[FollowUp]:
+        """Change the stored rows; raises CONSTRAINT for what constraints refuse.
+
+        Gives what is still to be done to rows that refer to the table.
+        """
         deleted, inserted = difference.deleted, difference.inserted
         old, new = difference.old, difference.new
         table = self._table
         for rows in (inserted, new):
             if rows:
                 self._refuse_null(rows)
+        waiting: list[FollowUp] = []
+        if deleted or old:
+            waiting = self._parent.before(session, transaction, difference)
         if old and not self._one_by_one:
             # One by one, an update could meet a value that a later one gives up.
             deleted, inserted, old, new = deleted + old, inserted + new, [], []
@@ -77,6 +85,7 @@ class TableWriter:
             record_changes(transaction, table, Operation.UPDATE, difference.old, difference.new)
         if difference.inserted:
             record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
+        return waiting
 
     def _refuse_null(self, rows: list[Row]) -> None:
         for position in self._required:
@@ -89,7 +98,8 @@ def write_difference(
 ) -> None:
     """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
     if difference:
-        TableWriter(session.engine, table).write(session, transaction, difference)
+        for follow_up in TableWriter(session.engine, table).write(session, transaction, difference):
+            follow_up()
 
 
 def null_in_key(table: TableSchema, position: int) -> Error:
