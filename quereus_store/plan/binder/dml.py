@@ -7,7 +7,7 @@ stands where a relation does and gives its RETURNING rows (section 7).
 from __future__ import annotations
 
 from quereus_store.errors import StatusCode, sql_error
-from quereus_store.plan.binder import dml_insert, dml_update
+from quereus_store.plan.binder import dml_insert, dml_update, view_writes
 from quereus_store.plan.binder.context import BindContext, Environment
 from quereus_store.plan.mutations import MutationPlan
 from quereus_store.plan.nodes import MutationScan, PlanNode
@@ -24,6 +24,8 @@ def bind_mutation(context: BindContext, node: nodes.DataModification) -> Mutatio
 
 def bind_mutation_in(environment: Environment, node: nodes.DataModification) -> MutationPlan:
     """Bind a mutation within an environment."""
+    if not view_writes.is_table(environment, node):
+        return view_writes.bind_view_mutation(environment, node)
     if isinstance(node, nodes.Insert):
         return dml_insert.bind_insert(environment, node)
     if isinstance(node, nodes.Update):

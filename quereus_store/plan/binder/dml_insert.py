@@ -32,7 +32,7 @@ from quereus_store.plan.binder.expressions import ExpressionBinder, parameter
 from quereus_store.plan.binder.rows import uses_ordinal
 from quereus_store.plan.binder.scopes import RowImage, RowScope, image_of, reference
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, subplans
-from quereus_store.plan.mutations import InsertPlan, UpsertPlan
+from quereus_store.plan.mutations import InsertPlan, ReturningPlan, UpsertPlan
 from quereus_store.plan.nodes import (
     Frame,
     FrameBound,
@@ -43,7 +43,7 @@ from quereus_store.plan.nodes import (
     Window,
     WindowCall,
 )
-from quereus_store.schema.objects import Operation, fold
+from quereus_store.schema.objects import Operation, TableSchema, fold
 from quereus_store.sql import nodes, traversal
 from quereus_store.types import INTEGER, carry_contributions, merge_types
 
@@ -61,7 +61,14 @@ class _Rows:
 def bind_insert(environment: Environment, node: nodes.Insert) -> InsertPlan:
     """INSERT from VALUES, DEFAULT VALUES, a query or another statement's RETURNING."""
     target = open_target(environment, node, node.conflict_action)
-    positions = _positions(target, node)
+    returning = returning_plan(target, node.returning, Operation.INSERT)
+    return insert_plan(target, node, _positions(target, node), returning)
+
+
+def insert_plan(
+    target: Target, node: nodes.Insert, positions: list[int], returning: ReturningPlan | None
+) -> InsertPlan:
+    """The insertion of a statement's source into the columns at ``positions``."""
     rows = _rows(target, node, positions)
     row = _complete(target, rows)
     conversions = tuple(
@@ -79,7 +86,7 @@ def bind_insert(environment: Environment, node: nodes.Insert) -> InsertPlan:
         generated_plans(target),
         not_null_plans(target, row),
         check_plans(target, Operation.INSERT),
-        returning_plan(target, node.returning, Operation.INSERT),
+        returning,
         target.conflict,
         row,
         conversions,
@@ -97,21 +104,24 @@ def _positions(target: Target, node: nodes.Insert) -> list[int]:
     table = target.table
     if not node.columns:
         return [index for index, column in enumerate(table.columns) if column.generated is None]
+    return positions_of(table, node.columns, node.table.position)
+
+
+def positions_of(table: TableSchema, names: Sequence[str], place: SourcePosition | None) -> list[int]:
+    """The positions of the columns of an INSERT's list; raises ERROR for one that cannot stand there."""
     positions: list[int] = []
-    for name in node.columns:
+    for name in names:
         found = table.column_index(name)
         if found is None:
-            raise unknown_target_column(name, table, "", node.table.position)
+            raise unknown_target_column(name, table, "", place)
         column = table.columns[found]
         if column.generated is not None:
-            raise sql_error(
-                StatusCode.ERROR, f"Cannot INSERT into generated column '{column.name}'", node.table.position
-            )
+            raise sql_error(StatusCode.ERROR, f"Cannot INSERT into generated column '{column.name}'", place)
         if found in positions:
             raise sql_error(
                 StatusCode.ERROR,
                 f"column '{column.name}' specified more than once in INSERT into '{table.name}'",
-                node.table.position,
+                place,
             )
         positions.append(found)
     return positions
@@ -139,7 +149,7 @@ def _rows(target: Target, node: nodes.Insert, positions: list[int]) -> _Rows:
     source = node.source
     if isinstance(source, nodes.DefaultValues):
         rows = _Rows(Values((), ((),)), {})
-    elif (values := _plain_values(source)) is not None:
+    elif (values := plain_values(source)) is not None:
         rows = _from_values(target, node, values, positions)
     else:
         plan = queries.bind_query_in(target.environment, source)
@@ -156,7 +166,7 @@ def _rows(target: Target, node: nodes.Insert, positions: list[int]) -> _Rows:
     return _numbered(target, rows) if needs_ordinal else rows
 
 
-def _plain_values(source: nodes.Query | nodes.DataModification) -> nodes.Values | None:
+def plain_values(source: nodes.Query | nodes.DataModification) -> nodes.Values | None:
     """The VALUES that an INSERT's source is, if it is nothing more."""
     if (
         isinstance(source, nodes.Query)

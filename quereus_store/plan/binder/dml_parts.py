@@ -5,10 +5,10 @@ See :mod:`quereus_store.plan.mutations` for what the pieces mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import common_tables, queries
 from quereus_store.plan.binder.context import BindContext, Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
@@ -37,7 +37,6 @@ from quereus_store.schema.objects import (
     ConflictAction,
     Operation,
     TableSchema,
-    ViewSchema,
     fold,
 )
 from quereus_store.schema.tags import TagSite, check_tags
@@ -71,19 +70,44 @@ def open_target(
     conflict: nodes.ConflictAction | None,
 ) -> Target:
     """Find the target table, bind the statement's WITH and its mutation context."""
+    environment, tables = enter(environment, node)
+    reference_node = target_reference(node)
+    table = find_target(environment, reference_node)
+    qualifier = reference_node.alias if reference_node.alias is not None else table.name
+    return target_on(environment, node, conflict, table, qualifier, tables)
+
+
+def target_reference(node: nodes.DataModification) -> nodes.TableReference | nodes.SubquerySource:
+    """What a statement says it writes to."""
+    return node.table if isinstance(node, nodes.Insert) else node.target
+
+
+def enter(
+    environment: Environment, node: nodes.DataModification
+) -> tuple[Environment, tuple[CommonTable, ...]]:
+    """The environment of a statement's own clauses, with its WITH bound."""
     check_tags(node.tags, TagSite.STATEMENT, node.position)
     environment = environment.with_schemas(node.schema_path)
     tables: tuple[CommonTable, ...] = ()
     if node.with_clause is not None:
         environment, tables = common_tables.bind_with(environment, node.with_clause, None)
-    environment = environment.nested()
-    reference_node = node.table if isinstance(node, nodes.Insert) else node.target
-    table = find_target(environment, reference_node)
+    return environment.nested(), tables
+
+
+def target_on(
+    environment: Environment,
+    node: nodes.DataModification,
+    conflict: nodes.ConflictAction | None,
+    table: TableSchema,
+    qualifier: str,
+    tables: tuple[CommonTable, ...],
+) -> Target:
+    """A mutation of a known table, within the environment of the statement's clauses."""
     environment.context.references.written[table.schema, table.name] = table
     return Target(
         environment,
         table,
-        (reference_node.alias if reference_node.alias is not None else table.name),
+        qualifier,
         row_columns(environment, table),
         row_columns(environment, table),
         _context_variables(environment, table, node.context),
@@ -93,24 +117,14 @@ def open_target(
 
 
 def find_target(environment: Environment, node: nodes.TableReference | nodes.SubquerySource) -> TableSchema:
-    """The table that a statement writes to; views and maintained tables are rewritten before binding."""
-    if isinstance(node, nodes.SubquerySource):
-        raise unsupported("Writing through a subquery", node.position)
+    """The table that a statement writes to; what stands for one is the business of ``view_writes``."""
+    assert isinstance(node, nodes.TableReference)
     if node.schema is not None and fold(node.schema) == COMMITTED:
         raise sql_error(
             StatusCode.ERROR, f"Cannot modify committed-state table '{COMMITTED}.{node.name}'", node.position
         )
-    if node.schema is None and fold(node.name) in environment.common_tables:
-        raise unsupported("Writing through a common table", node.position)
     relation = find_relation(environment, node.schema, node.name, node.position)
-    if isinstance(relation, ViewSchema):
-        raise unsupported(f"Writing through view '{relation.name}'", node.position)
-    if relation.derivation is not None:
-        raise sql_error(
-            StatusCode.READONLY,
-            f"Table '{relation.name}' is read-only: its rows are derived from its body",
-            node.position,
-        )
+    assert isinstance(relation, TableSchema)
     return relation
 
 
@@ -235,52 +249,83 @@ _NO_NEW = "NEW qualifier cannot be used in DELETE RETURNING clause"
 def returning_plan(
     target: Target, items: Sequence[nodes.ResultColumn | nodes.ResultStar], operation: Operation
 ) -> ReturningPlan | None:
-    """RETURNING over the row images; None without the clause."""
+    """RETURNING over the row images of a table; None without the clause."""
     if not items:
         return None
-    own = target.old if operation is Operation.DELETE else target.new
-    images = {"": image_of(own), fold(target.qualifier): image_of(own)}
+    rows = ReturningRows(
+        target.qualifier, target.table.schema, named_references(target.new), named_references(target.old)
+    )
+    return returning_over(target.environment, rows, items, operation)
+
+
+NamedExpressions = tuple[tuple[str, BoundExpression], ...]
+
+
+def named_references(columns: Sequence[Column]) -> NamedExpressions:
+    """A row's columns by name, in order."""
+    return tuple([(column.name, reference(column)) for column in columns])
+
+
+@dataclass(frozen=True, slots=True)
+class ReturningRows:
+    """The two images that RETURNING reads, as the target shows them, and the qualifier of the target.
+
+    ``unknown`` makes the error for a name that is none of theirs.
+    """
+
+    qualifier: str
+    schema: str | None
+    new: NamedExpressions
+    old: NamedExpressions
+    unknown: Callable[[nodes.ColumnReference], Error] | None = None
+
+
+def returning_over(
+    environment: Environment,
+    rows: ReturningRows,
+    items: Sequence[nodes.ResultColumn | nodes.ResultStar],
+    operation: Operation,
+) -> ReturningPlan:
+    """RETURNING of a target that shows its rows as ``rows``."""
+    own = rows.old if operation is Operation.DELETE else rows.new
+    stars = {fold(rows.qualifier): own}
     refusals: dict[str, str] = {}
-    stars = {fold(target.qualifier): own}
     if operation is Operation.DELETE:
         refusals["new"] = _NO_NEW
-        images["old"] = image_of(target.old)
-        stars["old"] = target.old
+        stars["old"] = rows.old
     else:
-        images["new"] = image_of(target.new)
-        stars["new"] = target.new
+        stars["new"] = rows.new
         if operation is Operation.INSERT:
             refusals["old"] = _NO_OLD
         else:
-            images["old"] = image_of(target.old)
-            stars["old"] = target.old
-    scope = RowScope(images, refusals, schema=target.table.schema)
-    binder = ExpressionBinder(target.environment, scope)
-    names: list[str] = []
-    expressions: list[BoundExpression] = []
+            stars["old"] = rows.old
+    images: dict[str, RowImage] = {
+        name: {fold(column): value for column, value in row} for name, row in (("", own), *stars.items())
+    }
+    scope = RowScope(images, refusals, schema=rows.schema, unknown=rows.unknown)
+    binder = ExpressionBinder(environment, scope)
+    outputs: list[tuple[str, BoundExpression]] = []
     for item in items:
         if isinstance(item, nodes.ResultStar):
-            columns = _star(item, own, stars, refusals)
-            names += [column.name for column in columns]
-            expressions += map(reference, columns)
+            outputs += _star(item, own, stars, refusals)
         else:
-            names.append(item.alias or canonical_text(item.expression))
-            expressions.append(binder.bind(item.expression))
+            outputs.append((item.alias or canonical_text(item.expression), binder.bind(item.expression)))
+    expressions = tuple([expression for _, expression in outputs])
     columns = tuple(
         [
-            target.environment.column(name, expression.type, expression.nullable, expression.collation)
-            for name, expression in zip(unique_names(names), expressions, strict=True)
+            environment.column(name, expression.type, expression.nullable, expression.collation)
+            for name, expression in zip(unique_names([name for name, _ in outputs]), expressions, strict=True)
         ]
     )
-    return ReturningPlan(columns, tuple(expressions))
+    return ReturningPlan(columns, expressions)
 
 
 def _star(
     item: nodes.ResultStar,
-    own: tuple[Column, ...],
-    stars: dict[str, tuple[Column, ...]],
+    own: NamedExpressions,
+    stars: dict[str, NamedExpressions],
     refusals: dict[str, str],
-) -> tuple[Column, ...]:
+) -> NamedExpressions:
     if item.table is None:
         return own
     folded = fold(item.table)

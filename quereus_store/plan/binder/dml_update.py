@@ -22,7 +22,7 @@ from quereus_store.plan.binder.from_clause import bind_from
 from quereus_store.plan.binder.scopes import FromScope, Source, image_of, reference
 from quereus_store.plan.binder.select_list import project_columns
 from quereus_store.plan.expressions import BoundExpression, Column
-from quereus_store.plan.mutations import DeletePlan, UpdatePlan
+from quereus_store.plan.mutations import DeletePlan, ReturningPlan, UpdatePlan
 from quereus_store.plan.nodes import Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation
 from quereus_store.sql import nodes
@@ -62,6 +62,19 @@ def bind_update(environment: Environment, node: nodes.Update) -> UpdatePlan:
         "",
         "UPDATE",
     )
+    returning = returning_plan(target, node.returning, Operation.UPDATE)
+    return update_plan(target, plan, values, returning, matches_once=node.source is None)
+
+
+def update_plan(
+    target: Target,
+    plan: PlanNode,
+    values: dict[int, BoundExpression],
+    returning: ReturningPlan | None,
+    *,
+    matches_once: bool,
+) -> UpdatePlan:
+    """The update of the rows that ``plan`` gives to the ``values`` by position."""
     assigned_columns: list[Column] = []
     row: list[BoundExpression | None] = []
     conversions: list[bool] = []
@@ -93,12 +106,12 @@ def bind_update(environment: Environment, node: nodes.Update) -> UpdatePlan:
         generated_plans(target),
         not_null_plans(target, row),
         check_plans(target, Operation.UPDATE),
-        returning_plan(target, node.returning, Operation.UPDATE),
+        returning,
         target.conflict,
         tuple(row),
         tuple(conversions),
         tuple(positions),
-        matches_once=node.source is None,
+        matches_once=matches_once,
     )
 
 
@@ -106,6 +119,14 @@ def bind_delete(environment: Environment, node: nodes.Delete) -> DeletePlan:
     """DELETE FROM … [USING …] [WHERE …]."""
     target = open_target(environment, node, None)
     plan, _ = _rows(target, node.source, node.where)
+    returning = returning_plan(target, node.returning, Operation.DELETE)
+    return delete_plan(target, plan, returning, matches_once=node.source is None)
+
+
+def delete_plan(
+    target: Target, plan: PlanNode, returning: ReturningPlan | None, *, matches_once: bool
+) -> DeletePlan:
+    """The deletion of the rows that ``plan`` gives."""
     return DeletePlan(
         target.table,
         target.common_tables,
@@ -115,7 +136,7 @@ def bind_delete(environment: Environment, node: nodes.Delete) -> DeletePlan:
         (),
         (),
         check_plans(target, Operation.DELETE),
-        returning_plan(target, node.returning, Operation.DELETE),
+        returning,
         None,
-        matches_once=node.source is None,
+        matches_once=matches_once,
     )

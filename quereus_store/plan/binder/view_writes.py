@@ -1,0 +1,521 @@
+"""INSERT, UPDATE and DELETE through views (view-updates-and-lenses, sections 1 to 6).
+
+A statement against a view becomes one mutation of the table at the bottom.  Names
+in its clauses mean the view's columns: they are bound over the view's outputs, which
+are expressions over the table's row.  What is assigned or inserted goes down view by
+view as syntax: a value for an output becomes values for columns of its source
+(:func:`_assigned_below`, :func:`_cells_below`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.plan.binder.comparisons import conjunction
+from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.dml_insert import insert_plan, plain_values, positions_of
+from quereus_store.plan.binder.dml_parts import (
+    ReturningRows,
+    Target,
+    bind_assignments,
+    enter,
+    returning_over,
+    target_on,
+    target_reference,
+)
+from quereus_store.plan.binder.dml_update import delete_plan, update_plan
+from quereus_store.plan.binder.expressions import ExpressionBinder
+from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.relations import COMMITTED, find_relation
+from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of, reference
+from quereus_store.plan.binder.view_bodies import (
+    Output,
+    OutputKind,
+    RowOfView,
+    WritableView,
+    coded,
+    layer_name,
+    open_body,
+    open_common_table,
+    open_maintained,
+    open_view,
+    read_only_column,
+    refusal,
+    row_of_view,
+    source_names,
+    turned_round,
+)
+from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, ReturningPlan, UpdatePlan
+from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan
+from quereus_store.schema.objects import Operation, TableSchema, ViewSchema, fold
+from quereus_store.sql import nodes, traversal
+from quereus_store.sql.nodes import Assignment, MultiAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A mutation of a view being bound: where its clauses stand, the view, its name there."""
+
+    environment: Environment
+    common_tables: tuple[CommonTable, ...]
+    view: WritableView
+    qualifier: str
+
+    def target(self, node: nodes.DataModification, conflict: nodes.ConflictAction | None) -> Target:
+        """The table at the bottom as the target."""
+        table = self.view.table
+        return target_on(self.environment, node, conflict, table, table.name, self.common_tables)
+
+    def unknown(self, name: nodes.ColumnReference) -> Error:
+        """The error for a name that is no column of the view."""
+        written = name.column if name.table is None else f"{name.table}.{name.column}"
+        return unknown_view_column(self.view, written, name.position)
+
+    def scope(self, row: RowOfView) -> RowScope:
+        """The names that the statement's clauses see."""
+        image = row.image
+        return RowScope(
+            {**row.layers, "": image, fold(self.qualifier): image},
+            schema=self.view.schema,
+            unknown=self.unknown,
+        )
+
+    def returning(
+        self, target: Target, node: nodes.DataModification, operation: Operation
+    ) -> ReturningPlan | None:
+        """RETURNING in terms of the view's columns."""
+        if not node.returning:
+            return None
+        new, old = row_of_view(self.view, target.new), row_of_view(self.view, target.old)
+        rows = ReturningRows(self.qualifier, self.view.schema, new.outputs, old.outputs, self.unknown)
+        return returning_over(target.environment, rows, node.returning, operation)
+
+
+def unknown_view_column(view: WritableView, name: str, position: SourcePosition | None) -> Error:
+    """The error for a name in a statement that is no column of the view it writes to."""
+    exposed = ", ".join(output.name for output in view.outputs)
+    text = f"'{name}' is not a column of the view view '{view.name}' exposes: {exposed}."
+    return refusal(view.name, "unknown-view-column", text, position)
+
+
+# --- which statements ---------------------------------------------------------------------------------------
+
+
+def is_table(environment: Environment, node: nodes.DataModification) -> bool:
+    """Whether a statement writes to a table of its own rows; a name of nothing counts as one."""
+    written = target_reference(node)
+    if isinstance(written, nodes.SubquerySource):
+        return False
+    if written.schema is None and _is_common_table(environment, node, written.name):
+        return False
+    if written.schema is not None and fold(written.schema) == COMMITTED:
+        return True
+    schemas = environment.with_schemas(node.schema_path)
+    relation = find_relation(schemas, written.schema, written.name, written.position)
+    return isinstance(relation, TableSchema) and relation.derivation is None
+
+
+def _is_common_table(environment: Environment, node: nodes.DataModification, name: str) -> bool:
+    own = () if node.with_clause is None else node.with_clause.members
+    return any(fold(member.name) == fold(name) for member in own) or fold(name) in environment.common_tables
+
+
+def bind_view_mutation(environment: Environment, node: nodes.DataModification) -> MutationPlan:
+    """A mutation whose target is a view, a maintained table, a common table or a subquery.
+
+    Raises ERROR with a ``reason`` in its details for what has no one meaning in the table.
+    """
+    inner, tables = enter(environment, node)
+    view = _open(inner, node)
+    written = target_reference(node)
+    alias = written.alias
+    statement = _Statement(inner, tables, view, view.name if alias is None else alias)
+    if isinstance(node, nodes.Insert):
+        return _bind_insert(statement, node)
+    if isinstance(node, nodes.Update):
+        return _bind_update(statement, node)
+    return _bind_delete(statement, node)
+
+
+def _open(environment: Environment, node: nodes.DataModification) -> WritableView:
+    written = target_reference(node)
+    place = written.position
+    if isinstance(written, nodes.SubquerySource):
+        if written.alias is None:
+            raise sql_error(
+                StatusCode.ERROR,
+                "a subquery UPDATE/DELETE write target requires an alias, e.g. (select …) as v",
+                place,
+            )
+        columns = written.columns or None
+        return open_body(environment, written.query, columns, written.alias, "derived table", None, place)
+    clause = node.with_clause
+    if written.schema is None and _is_common_table(environment, node, written.name):
+        members = () if clause is None else clause.members
+        for index, member in enumerate(members):
+            if fold(member.name) == fold(written.name):
+                recursive = clause is not None and clause.recursive
+                return open_common_table(environment, members[: index + 1], recursive, place)
+        raise unsupported("Writing through a common table of an outer statement", place)
+    relation = find_relation(environment, written.schema, written.name, place)
+    if isinstance(relation, ViewSchema):
+        return open_view(environment, relation, place)
+    return open_maintained(environment, relation, place)
+
+
+# --- UPDATE and DELETE --------------------------------------------------------------------------------------
+
+
+def _rows(
+    statement: _Statement,
+    target: Target,
+    source: nodes.Relation | None,
+    where: nodes.Expression | None,
+) -> tuple[PlanNode, Scope]:
+    """The rows of the table that the statement reaches through the view, and what its clauses see."""
+    table = target.table
+    target.context.references.tables[table.schema, table.name] = table
+    row = row_of_view(statement.view, target.old)
+    plan: PlanNode = TableScan(target.old, table, tuple(range(len(target.old))), None)
+    if row.conditions:
+        plan = Filter(plan.columns, plan, conjunction(row.conditions))
+    scope: Scope = statement.scope(row)
+    if source is not None:
+        plan, scope = _joined(statement, target, plan, row, source)
+    if where is not None:
+        plan = Filter(plan.columns, plan, ExpressionBinder(target.environment, scope).bind(where))
+    return plan, scope
+
+
+def _joined(
+    statement: _Statement, target: Target, plan: PlanNode, row: RowOfView, source: nodes.Relation
+) -> tuple[PlanNode, Scope]:
+    """The rows with what FROM or USING adds to them; the view's columns are made real for it."""
+    shown = tuple(
+        [
+            target.environment.column(name, value.type, value.nullable, value.collation)
+            for name, value in row.outputs
+        ]
+    )
+    plan = Project(
+        (*target.old, *shown), plan, (*map(reference, target.old), *[value for _, value in row.outputs])
+    )
+    own = Source(statement.qualifier, shown, statement.view.schema)
+    layers = RowScope({**row.layers, layer_name(statement.view): image_of(shown)})
+    added = bind_from(target.environment, source, FromScope((own,), shown, None))
+    columns = plan.columns + added.plan.columns
+    return (
+        Join(columns, JoinKind.CROSS, plan, added.plan, lateral=False),
+        FromScope((own, *added.sources), shown + added.columns, layers),
+    )
+
+
+def _bind_update(statement: _Statement, node: nodes.Update) -> UpdatePlan:
+    target = statement.target(node, node.conflict_action)
+    plan, scope = _rows(statement, target, node.source, node.where)
+    values = bind_assignments(
+        target,
+        _assigned_below(statement.view, node.assignments),
+        ExpressionBinder(target.environment, scope),
+        image_of(target.old),
+        "",
+        "UPDATE",
+    )
+    returning = statement.returning(target, node, Operation.UPDATE)
+    return update_plan(target, plan, values, returning, matches_once=node.source is None)
+
+
+def _bind_delete(statement: _Statement, node: nodes.Delete) -> DeletePlan:
+    target = statement.target(node, None)
+    plan, _ = _rows(statement, target, node.source, node.where)
+    returning = statement.returning(target, node, Operation.DELETE)
+    return delete_plan(target, plan, returning, matches_once=node.source is None)
+
+
+def _written_output(view: WritableView, name: str, position: SourcePosition | None) -> Output:
+    output = view.output(name)
+    if output is None:
+        raise unknown_view_column(view, name, position)
+    if output.kind is OutputKind.COMPUTED:
+        raise read_only_column(output.name, position)
+    return output
+
+
+def _assigned_below(
+    view: WritableView, assignments: Sequence[Assignment | MultiAssignment]
+) -> list[Assignment | MultiAssignment]:
+    """A SET of the view as a SET of the table."""
+    written = {fold(each.column): each.value for each in assignments if isinstance(each, Assignment)}
+
+    def new(name: str) -> nodes.Expression:
+        return written.get(name) or nodes.ColumnReference(name, layer_name(view))
+
+    below: list[Assignment | MultiAssignment] = []
+    owners: dict[str, str] = {}
+
+    def claim(column: str, owner: str, position: SourcePosition | None) -> None:
+        other = owners.setdefault(fold(column), owner)
+        if other is not owner:
+            text = (
+                f"columns '{other}' and '{owner}' both target base column '{column}';"
+                " an UPDATE cannot assign one column twice"
+            )
+            raise refusal(view.name, "conflicting-assignment", text, position)
+
+    for assignment in assignments:
+        place = assignment.position
+        if isinstance(assignment, MultiAssignment):
+            names = [_plainly_shown(view, name, place) for name in assignment.columns]
+            for name, owner in zip(names, assignment.columns, strict=True):
+                claim(name, owner, place)
+            below.append(replace(assignment, columns=tuple(names)))
+            continue
+        output = _written_output(view, assignment.column, place)
+        for column, value in _sent_down(output, assignment.value, new):
+            claim(column, output.name, place)
+            below.append(Assignment(column, value, position=place))
+    return below if isinstance(view.source, TableSchema) else _assigned_below(view.source, below)
+
+
+def _plainly_shown(view: WritableView, name: str, position: SourcePosition | None) -> str:
+    """The column of the source that an output shows as it is."""
+    output = _written_output(view, name, position)
+    if output.kind is not OutputKind.COLUMN or output.source is None:
+        raise unsupported(f"Assigning column '{name}' from a query of several columns", position)
+    return output.source
+
+
+def _sent_down(
+    output: Output, value: nodes.Expression, new: Callable[[str], nodes.Expression]
+) -> list[tuple[str, nodes.Expression]]:
+    """What a value of an output puts into columns of the source; ``new`` is the view row being written."""
+    if output.kind is OutputKind.AUTHORED:
+        return [(put.column, _with_new(put.value, new)) for put in output.puts]
+    assert output.source is not None
+    if output.kind is OutputKind.INVERSE and output.expression is not None:
+        return [(output.source, turned_round(output.expression, value))]
+    return [(output.source, value)]
+
+
+def _with_new(expression: nodes.Expression, new: Callable[[str], nodes.Expression]) -> nodes.Expression:
+    def change(node: nodes.Node) -> nodes.Node:
+        if isinstance(node, nodes.ColumnReference) and node.table is not None and fold(node.table) == "new":
+            return new(fold(node.column))
+        return node
+
+    changed = traversal.transform(expression, change)
+    assert isinstance(changed, nodes.Expression)
+    return changed
+
+
+# --- INSERT -------------------------------------------------------------------------------------------------
+
+
+def _bind_insert(statement: _Statement, node: nodes.Insert) -> InsertPlan:
+    view = statement.view
+    place = node.table.position
+    names = list(node.columns) or _insertable(view)
+    if isinstance(node.source, nodes.DefaultValues):
+        names = []
+        values: nodes.Values | None = nodes.Values(((),), position=node.source.position)
+    else:
+        values = plain_values(node.source)
+    for name in names:
+        if _written_output(view, name, place).kind is OutputKind.INVERSE:
+            raise read_only_column(name, place)
+    target = statement.target(node, node.conflict_action)
+    returning = statement.returning(target, node, Operation.INSERT)
+    if values is None:
+        columns = _columns_of_query(view, names, place)
+        return insert_plan(target, node, positions_of(view.table, columns, place), returning)
+    _check_width(values, names)
+    rows = [
+        _cells_below(view, dict(zip(map(fold, names), cells, strict=True)), place) for cells in values.rows
+    ]
+    columns = list(rows[0])
+    filled = replace(values, rows=tuple([tuple([row[column] for column in columns]) for row in rows]))
+    node = replace(node, source=nodes.Query(filled, position=node.source.position))
+    return insert_plan(target, node, positions_of(view.table, columns, place), returning)
+
+
+def _insertable(view: WritableView) -> list[str]:
+    """The columns that an INSERT without a list fills."""
+    names: list[str] = []
+    for output in view.outputs:
+        column = view.table_column(output)
+        if output.kind is OutputKind.AUTHORED or (
+            column is not None and column.generated is None and _accepts(view, output.name)
+        ):
+            names.append(output.name)
+    return names
+
+
+def _accepts(view: WritableView | TableSchema, name: str) -> bool:
+    """Whether a value can be inserted into a column, through all views below."""
+    while isinstance(view, WritableView):
+        output = view.output(name)
+        if output is None or output.kind in (OutputKind.COMPUTED, OutputKind.INVERSE):
+            return False
+        if output.kind is OutputKind.AUTHORED or output.source is None:
+            return True
+        view, name = view.source, output.source
+    return True
+
+
+def _check_width(values: nodes.Values, names: Sequence[str]) -> None:
+    width = len(values.rows[0])
+    for cells in values.rows:
+        if len(cells) != width:
+            raise sql_error(
+                StatusCode.SYNTAX,
+                "All rows must have the same number of columns",
+                cells[0].position if cells else values.position,
+            )
+    if width != len(names):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Column count mismatch in VALUES clause. Expected {len(names)} columns, got {width}.",
+            values.rows[0][0].position if width else values.position,
+        )
+
+
+def _columns_of_query(view: WritableView, names: Sequence[str], position: SourcePosition | None) -> list[str]:
+    """The table's columns that a query's columns fill; what needs syntax to work on is refused."""
+    columns: list[str] = []
+    for name in names:
+        output = _written_output(view, name, position)
+        if output.kind is OutputKind.AUTHORED:
+            raise coded(
+                "unsupported-source",
+                f"cannot insert through view '{view.name}': a column with an authored inverse (WITH INVERSE)"
+                " requires a VALUES source in phase 1 (its inverse is evaluated over the supplied cells)",
+                position,
+            )
+        if output.kind is OutputKind.INVERSE or output.source is None:
+            raise read_only_column(name, position)
+        columns.append(output.source)
+    supplied = set(map(fold, columns))
+    if not (set(view.pinned) | {fold(name) for name, _ in _defaults(view, position)}) <= supplied:
+        text = "supplying selection-predicate defaults requires a VALUES source in phase 1"
+        raise refusal(view.name, "unsupported-source", text, position)
+    if isinstance(view.source, TableSchema):
+        return columns
+    return _columns_of_query(view.source, columns, position)
+
+
+def _defaults(view: WritableView, position: SourcePosition | None) -> list[tuple[str, nodes.Expression]]:
+    """WITH DEFAULTS by column of the source."""
+    known = {fold(name): name for name in source_names(view.source)}
+    found: list[tuple[str, nodes.Expression]] = []
+    for default in view.defaults:
+        output = view.output(default.column)
+        if fold(default.column) in known:
+            found.append((known[fold(default.column)], default.value))
+        elif output is not None and output.kind is OutputKind.COLUMN and output.source is not None:
+            found.append((output.source, default.value))
+        else:
+            text = (
+                f"'with defaults (c = …)' names column '{default.column}', which is not a column of the view"
+                f" or its base table '{view.table.name}'"
+            )
+            raise refusal(view.name, "default-target-not-found", text, position)
+    return found
+
+
+def _cells_below(
+    view: WritableView, cells: Mapping[str, nodes.Expression], position: SourcePosition | None
+) -> dict[str, nodes.Expression]:
+    """One row of VALUES for the view (by folded name) as a row for the table: by column, in order."""
+    spelled = {fold(name): name for name in source_names(view.source)}
+    below: dict[str, nodes.Expression] = {}
+    owners: dict[str, str] = {}
+    authored: list[Output] = []
+    for name, cell in cells.items():
+        output = _written_output(view, name, position)
+        if output.kind is OutputKind.INVERSE:
+            raise read_only_column(output.name, position)
+        if output.kind is OutputKind.AUTHORED:
+            authored.append(output)
+        else:
+            assert output.source is not None
+            _supply(view, below, owners, output, output.source, cell, position)
+    puts = {fold(put.column) for output in authored for put in output.puts}
+    for column, constant in view.pinned.items():
+        _pin(view, below, spelled[column], constant, column in puts, position)
+    for column, value in _defaults(view, position):
+        if fold(column) not in puts:
+            below.setdefault(column, value)
+
+    def new(name: str) -> nodes.Expression:
+        if name in cells:
+            return cells[name]
+        output = view.output(name)
+        shown = None if output is None or output.kind is not OutputKind.COLUMN else output.source
+        found = None if shown is None else below.get(spelled[fold(shown)])
+        return nodes.Literal.of(None) if found is None else found
+
+    sent = [
+        (output, column, value) for output in authored for column, value in _sent_down(output, _NULL, new)
+    ]
+    for output, column, value in sent:
+        _supply(view, below, owners, output, spelled[fold(column)], value, position)
+    return (
+        below if isinstance(view.source, TableSchema) else _cells_below(view.source, _folded(below), position)
+    )
+
+
+_NULL = nodes.Literal.of(None)
+
+
+def _folded(cells: Mapping[str, nodes.Expression]) -> dict[str, nodes.Expression]:
+    return {fold(name): cell for name, cell in cells.items()}
+
+
+def _supply(
+    view: WritableView,
+    below: dict[str, nodes.Expression],
+    owners: dict[str, str],
+    output: Output,
+    column: str,
+    value: nodes.Expression,
+    position: SourcePosition | None,
+) -> None:
+    """Give a column of the source its value; raises ERROR for one that has one already."""
+    other = owners.setdefault(fold(column), output.name)
+    if other is not output.name:
+        if output.kind is OutputKind.AUTHORED:
+            raise coded(
+                "conflicting-assignment",
+                f"cannot insert through view '{view.name}': columns '{other}' and '{output.name}' both supply"
+                f" base column '{column}'",
+                position,
+            )
+        raise sql_error(
+            StatusCode.ERROR,
+            f"column '{column}' specified more than once in INSERT into '{view.table.name}'",
+            position,
+        )
+    below[column] = value
+
+
+def _pin(
+    view: WritableView,
+    below: dict[str, nodes.Expression],
+    column: str,
+    constant: nodes.Literal,
+    put: bool,
+    position: SourcePosition | None,
+) -> None:
+    """Fill in the constant that the filter asks for; raises ERROR for a literal that contradicts it."""
+    supplied = below.get(column)
+    if supplied is None:
+        if not put:
+            below[column] = constant
+    elif isinstance(supplied, nodes.Literal) and supplied.value != constant.value:
+        raise coded(
+            "predicate-contradiction",
+            f"insert into view '{view.name}' contradicts its selection predicate on column '{column}'",
+            supplied.position or position,
+        )
