@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.definitions import check_table_expressions
 from quereus_store.schema.builder import Surroundings, TableSettings
@@ -39,12 +39,15 @@ def default_module(session: Session, schema: str, wanted: str) -> str:
     return wanted
 
 
-def check_lifetime(session: Session, schema: str, module: str) -> None:
+def check_lifetime(
+    session: Session, schema: str, module: str, position: SourcePosition | None = None
+) -> None:
     """What schema ``temp`` holds is forgotten, so its rows may not be kept (ERROR)."""
     if fold(schema) == TEMP and session.engine.module(module).persistent:
         raise sql_error(
             StatusCode.ERROR,
             f"a table of schema temp cannot use module '{module}', which keeps its rows: leave USING out",
+            position,
         )
 
 

@@ -74,7 +74,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
             columns=_query_columns(session, transaction, statement) if statement.query else None,
         )
         check_foreign_key_collations(catalog, table)
-        check_lifetime(session, schema_name, table.module)
+        check_lifetime(session, schema_name, table.module, statement.position)
         check_policy(session, f"CREATE TABLE {table.name}", table.module)
         module = session.engine.module(table.module)
         table = module.create_table(transaction.writer(table.module), table)
