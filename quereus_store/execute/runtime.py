@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.modules.contract import Row
+from quereus_store.plan.binder.view_lineage import lineage_of
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
     from quereus_store.execute.transactions import ReadView
+    from quereus_store.functions.introspection import Lineage
+    from quereus_store.schema.objects import TableSchema, ViewSchema
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -100,3 +103,8 @@ class Runtime:
     def schema_path(self) -> Sequence[str]:
         """The schemas that unqualified names are searched in."""
         return self.session.schema_path
+
+    def lineage(self, relation: ViewSchema | TableSchema) -> Lineage:
+        """What may be written through a view or a maintained table."""
+        context = self.session.engine.bind_context(self.catalog, self.schema_path, self.options)
+        return lineage_of(context, relation)

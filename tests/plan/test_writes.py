@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quereus_store.errors import Error, StatusCode
+from quereus_store.errors import Error
 from quereus_store.plan.mutations import DeletePlan, InsertPlan, UpdatePlan
 from quereus_store.plan.nodes import ParameterRows, Values
 from quereus_store.types import INTEGER, TEXT

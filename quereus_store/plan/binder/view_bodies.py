@@ -95,10 +95,11 @@ class WritableView:
         """The column of the table that an output shows, None for one that shows none."""
         if output.source is None:
             return None
-        return _source_column(self.source, output.source)
+        return source_column(self.source, output.source)
 
 
-def _source_column(source: TableSchema | WritableView, name: str) -> ColumnSchema | None:
+def source_column(source: TableSchema | WritableView, name: str) -> ColumnSchema | None:
+    """The column of the table that a column of a source shows, None for one that shows none."""
     if isinstance(source, TableSchema):
         position = source.column_index(name)
         return None if position is None else source.columns[position]
@@ -347,7 +348,7 @@ def _shown_column(expression: nodes.Expression, source: TableSchema | WritableVi
         return _shown_column(expression.operand, source)
     if isinstance(expression, nodes.Cast):
         shown = _shown_column(expression.operand, source)
-        column = None if shown is None else _source_column(source, shown)
+        column = None if shown is None else source_column(source, shown)
         if column is not None and fold(expression.type_name.name) in (
             fold(column.type.name),
             fold(column.declared_type or ""),
@@ -363,7 +364,7 @@ def _inverted_column(expression: nodes.Expression, source: TableSchema | Writabl
     """The number column that an expression adds whole numbers to or subtracts them from."""
     if isinstance(expression, nodes.ColumnReference):
         shown = _shown_column(expression, source)
-        column = None if shown is None else _source_column(source, shown)
+        column = None if shown is None else source_column(source, shown)
         return shown if column is not None and column.type in (INTEGER, REAL) else None
     if not isinstance(expression, nodes.BinaryOperation) or expression.operator not in _REVERSIBLE:
         return None

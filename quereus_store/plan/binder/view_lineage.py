@@ -1,0 +1,97 @@
+"""What ``view_info`` and ``column_info`` say of a view (view-updates-and-lenses, section 11).
+
+This is told from the shape of the body alone: nothing is planned to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quereus_store.errors import Error
+from quereus_store.functions.introspection import ColumnLineage, Lineage
+from quereus_store.plan.binder.context import BindContext, Environment
+from quereus_store.plan.binder.relations import expand_view
+from quereus_store.plan.binder.view_bodies import (
+    Output,
+    OutputKind,
+    WritableView,
+    open_maintained,
+    open_view,
+    source_column,
+)
+from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema, fold
+
+_NOWHERE = ColumnLineage(False)
+_INSERTED = (OutputKind.COLUMN, OutputKind.AUTHORED)
+
+
+def lineage_of(context: BindContext, relation: ViewSchema | TableSchema) -> Lineage:
+    """What may be written through a view or a maintained table, and where its columns come from.
+
+    A body that cannot be written through has no targets; one that cannot be bound
+    any more has no columns either.
+    """
+    environment = Environment.of(context)
+    try:
+        if isinstance(relation, ViewSchema):
+            view = open_view(environment, relation, None)
+        else:
+            view = open_maintained(environment, relation, None)
+    except Error:
+        return _unwritable(environment, relation)
+    columns = tuple([_column(view, output) for output in view.outputs])
+    shown = {fold(column.base_column) for column in columns if column.base_column is not None}
+    key = {fold(view.table.columns[part.column].name) for part in view.table.primary_key.parts}
+    return Lineage(
+        _is_insertable(view),
+        bool(shown),
+        key <= shown,
+        (view.table.name,),
+        tuple([output.name for output in view.outputs]),
+        columns,
+    )
+
+
+def _unwritable(environment: Environment, relation: ViewSchema | TableSchema) -> Lineage:
+    names: tuple[str, ...]
+    if isinstance(relation, TableSchema):
+        names = tuple([column.name for column in relation.columns])
+    else:
+        try:
+            names = tuple([column.name for column in expand_view(environment, relation, None).columns])
+        except Error:
+            names = ()
+    return Lineage(False, False, False, (), names, (_NOWHERE,) * len(names))
+
+
+def _column(view: WritableView, output: Output) -> ColumnLineage:
+    if output.kind is OutputKind.COMPUTED:
+        return _NOWHERE
+    column = view.table_column(output)
+    if column is None:
+        return ColumnLineage(True) if output.kind is OutputKind.AUTHORED else _NOWHERE
+    return ColumnLineage(True, view.table.name, column.name) if column.generated is None else _NOWHERE
+
+
+def _is_insertable(view: WritableView) -> bool:
+    filled = {fold(column.name) for column in _filled(view)}
+    return all(
+        column.nullable
+        or column.default is not None
+        or column.generated is not None
+        or fold(column.name) in filled
+        for column in view.table.columns
+    )
+
+
+def _filled(view: WritableView) -> Iterator[ColumnSchema]:
+    """The columns of the table that an insertion through the view can fill."""
+    names: list[str] = []
+    for output in view.outputs:
+        if output.kind in _INSERTED:
+            names += [put.column for put in output.puts] or [output.source or ""]
+    layer: WritableView | TableSchema = view
+    while isinstance(layer, WritableView):
+        names += [*layer.pinned, *[default.column for default in layer.defaults]]
+        yield from filter(None, [source_column(layer.source, name) for name in names])
+        layer, names = layer.source, []
