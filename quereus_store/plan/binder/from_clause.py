@@ -87,7 +87,7 @@ def _table(
         if isinstance(relation, ViewSchema):
             plan = expand_view(environment, relation, node.position)
         else:
-            plan = scan_table(environment, relation, node.alias)
+            plan = scan_table(environment, relation, node.alias, position=node.position)
     return _single(plan, node.alias or node.name, node.columns, schema, node.position)
 
 

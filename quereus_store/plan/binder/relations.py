@@ -50,22 +50,28 @@ def row_columns(environment: Environment, table: TableSchema) -> tuple[Column, .
 
 
 def scan_table(
-    environment: Environment, table: TableSchema, alias: str | None = None, committed: bool = False
+    environment: Environment,
+    table: TableSchema,
+    alias: str | None = None,
+    committed: bool = False,
+    position: SourcePosition | None = None,
 ) -> TableScan:
     """A scan of all columns of a table; raises ERROR for a stale one whose body cannot be planned any more."""
     if table.derivation is not None and table.derivation.stale:
-        _check_plannable(environment, table, table.derivation)
+        _check_plannable(environment, table, table.derivation, position)
     environment.context.references.tables[table.schema, table.name] = table
     columns = row_columns(environment, table)
     return TableScan(columns, table, tuple(range(len(columns))), alias, committed)
 
 
-def _check_plannable(environment: Environment, table: TableSchema, derivation: Derivation) -> None:
+def _check_plannable(
+    environment: Environment, table: TableSchema, derivation: Derivation, position: SourcePosition | None
+) -> None:
     context = replace(environment.context, references=References())
     try:
         queries.bind_query_in(Environment.of(context).inside_stored_body(table.schema), derivation.query)
     except Error as cause:
-        raise stale(table, cause) from cause
+        raise stale(table, cause).located(position) from cause
 
 
 def stale(table: TableSchema, cause: Error) -> Error:

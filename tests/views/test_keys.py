@@ -1,0 +1,83 @@
+"""The key that is proved for a body, and the physical key that its rows are stored under."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import quereus_store
+
+TABLES = """
+create table t (id integer primary key, a integer not null, b text not null, u text not null unique);
+create table p (id integer primary key, name text not null);
+create table pair (a integer, b integer, v integer, primary key (a, b));
+create table back (id integer primary key desc, v integer);
+create table link (t integer not null, p integer not null, primary key (t, p));
+"""
+
+KEYS = {
+    "select id, a from t": ["id"],
+    "select a, id as number from t": ["number"],
+    "select id + 1 as next, a from t": ["next"],
+    "select u, a from t": ["u"],
+    "select u, id from t": ["id"],
+    "select b, a from pair": ["a", "b"],
+    "select v, b from pair where a = 3": ["b"],
+    "select a, id from t where id = 2": [],
+    "select count(*) as n from t": [],
+    "select id, v from back": ["id desc"],
+    "select a, id from t order by a desc": ["a desc", "id"],
+    "select a, b, count(*) as n from t group by a, b": ["a", "b"],
+    "select count(*) as n, b from t group by b order by n": ["n", "b"],
+    "select distinct a, b from t": ["a", "b"],
+    "select distinct id, b from t": ["id"],
+    "select a from t union select id from p": ["a"],
+    "select id, a from t except select id, id from p": ["id"],
+    "select t.id, p.name from t join p on p.id = t.a": ["id"],
+    "select p.name, t.id from p join t on t.a = p.id": ["id"],
+    "select t.id, p.id as pid from t cross join p": ["id", "pid"],
+    "select t.id, p.name from t left join p on p.id = t.a": ["id"],
+    "select t.id, link.p from t left join link on link.t = t.id": ["id", "p"],
+    "select t.id, p.id as pid from t full join p on p.id = t.a": ["id", "pid"],
+    "select l.t, p.name, l.p from link l join p on p.id = l.p": ["t", "p"],
+    "select id, row_number() over (order by id) as r from t": ["id"],
+    "with x as (select id, a from t) select a, id from x": ["id"],
+    "select id, (select max(v) from pair) as m from t": ["id"],
+}
+
+BAGS = [
+    "select a from t",
+    "select b from pair",
+    "select id from t union all select id from p",
+    "select t.id, t.a from t join link on link.t = t.id",
+    "select a, count(*) as n from t group by grouping sets ((a), ())",
+    "select id % 2 as h from t",
+]
+
+
+def columns(con: Any, name: str) -> list[str]:
+    table = con.database.catalog.table("main", name)
+    return [
+        table.columns[part.column].name + (" desc" if part.descending else "")
+        for part in table.primary_key.parts
+    ]
+
+
+@pytest.fixture
+def con() -> Any:
+    connection = quereus_store.connect(":memory:")
+    connection.executescript(TABLES)
+    return connection
+
+
+@pytest.mark.parametrize(("body", "key"), KEYS.items())
+def test_the_key_of_a_body(con: Any, body: str, key: list[str]) -> None:
+    con.execute(f"create materialized view v as {body}")
+    assert columns(con, "v") == key
+
+
+@pytest.mark.parametrize("body", BAGS)
+def test_bags_are_refused(con: Any, body: str) -> None:
+    with pytest.raises(quereus_store.NotSupportedError, match="no provable unique key"):
+        con.execute(f"create materialized view v as {body}")
