@@ -9,7 +9,7 @@ PEP 249 has it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from quereus_store import errors
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
-from quereus_store.errors import InterfaceError
+from quereus_store.errors import InterfaceError, StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
 
@@ -107,7 +107,16 @@ class Connection:
     def run_many(self, sql: str, parameter_sets: Any) -> Result:
         """The engine's result of :meth:`executemany`."""
         self._ready()
-        return Result(None, (), self.session.execute_batch(sql, list(parameter_sets)))
+        try:
+            sets = list(parameter_sets)
+        except TypeError as failure:
+            if isinstance(parameter_sets, Iterable):
+                raise
+            raise sql_error(
+                StatusCode.MISUSE,
+                f"executemany takes many sets of parameters, not {type(parameter_sets).__name__}",
+            ) from failure
+        return Result(None, (), self.session.execute_batch(sql, sets))
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -180,11 +189,9 @@ class Connection:
         mark = transaction.mark()
         try:
             yield self
-        except BaseException:
+        except BaseException as failure:
             if self.session.transaction is transaction:
-                self.session.drain_results()
-                transaction.return_to(mark)
-                transaction.forget(mark)
+                self.session.undo(transaction, mark, failure)
             raise
         if self.session.transaction is transaction:
             transaction.forget(mark)
@@ -193,6 +200,7 @@ class Connection:
 
     def create_function(self, name: str, narg: int, func: Callable[..., Any], **options: Any) -> None:
         """Add a scalar function (for all connections of this database); see ``Database.create_function``."""
+        self._check_open()
         self.database.create_function(name, narg, func, **options)
 
     def create_aggregate(self, name: str, narg: int, aggregate_class: type) -> None:
@@ -202,10 +210,12 @@ class Connection:
             state.step(*values)
             return state
 
+        self._check_open()
         self.database.create_aggregate(name, narg, step, lambda state: state.finalize(), aggregate_class)
 
     def create_collation(self, name: str, callable_: Callable[[str, str], int], **options: Any) -> None:
         """Add a collation; see ``Database.create_collation``."""
+        self._check_open()
         self.database.create_collation(name, callable_, **options)
 
     # -- life --------------------------------------------------------------------------

@@ -56,7 +56,8 @@ class Database:
 
     @property
     def problems(self) -> tuple[CatalogProblem, ...]:
-        """Catalog entries that could not be brought back when the database was opened."""
+        """Catalog entries that cannot be brought back; all others live."""
+        _ = self.catalog  # entries are read when they are first needed
         return self.engine.problems
 
     def check(self) -> list[Finding]:

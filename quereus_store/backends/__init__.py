@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -48,6 +49,8 @@ def _required(path: str | os.PathLike[str] | None, name: str) -> str | os.PathLi
     return path
 
 
+_UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'")
+
 BACKENDS: Mapping[str, Callable[..., Backend]] = MappingProxyType(
     {"memory": _open_memory, "lmdb": _open_lmdb, "leveldb": _open_leveldb}
 )
@@ -66,4 +69,6 @@ def open_backend(name: str, path: str | os.PathLike[str] | None = None, **option
     try:
         return factory(path, **options)
     except TypeError as failure:
-        raise sql_error(StatusCode.MISUSE, f"backend '{name}': {failure}") from failure
+        unknown = _UNEXPECTED.search(str(failure))
+        reason = f" has no option '{unknown[1]}'" if unknown else f": {failure}"
+        raise sql_error(StatusCode.MISUSE, f"backend '{name}'{reason}") from failure

@@ -240,6 +240,23 @@ def insert(backend: Backend, open_backend: Opener, folder: Path) -> None:
         _expect(_all(reader), [(b"a", b"1"), (b"c", b"old")], "after rolling back")
 
 
+def put_new(backend: Backend, open_backend: Opener, folder: Path) -> None:
+    """put_new stores what is new in any order; a wrong caller is told, and existing keys keep their values."""
+    _fill(backend, [(b"c", b"old")])
+    with backend.write() as writer:
+        _expect(writer.put_new([]), True, "nothing")
+        _expect(writer.put_new([(b"f", b"1"), (b"a", b"2"), (b"d" * 600, b"3")]), True, "new keys")
+        mark = writer.savepoint()
+        _expect(writer.put_new([(b"b", b"1"), (b"e", b"2")]), True, "more new keys")
+        _expect(writer.get(b"e"), b"2", "one of these")
+        writer.rollback_to(mark)
+        expected = [(b"a", b"2"), (b"c", b"old"), (b"d" * 600, b"3"), (b"f", b"1")]
+        _expect(_all(writer), expected, "after rolling back")
+        writer.release(mark)
+        _expect(writer.put_new([(b"x", b"1"), (b"c", b"2"), (b"y", b"3")]), False, "an existing key")
+        _expect(_all(writer), [*expected, (b"x", b"1"), (b"y", b"3")], "content")
+
+
 def scan_while_writing(backend: Backend, open_backend: Opener, folder: Path) -> None:
     """A scan of a write transaction goes on behind its last key when there are writes between batches."""
     for reverse in (False, True):
@@ -549,6 +566,7 @@ CHECKS: tuple[Check, ...] = (
     bulk_writes,
     insert,
     insert_many,
+    put_new,
     scan_while_writing,
     savepoints,
     random_savepoints,

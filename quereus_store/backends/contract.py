@@ -133,6 +133,14 @@ class WriteTransaction(ReadTransaction, Protocol):
         """
         ...
 
+    def put_new(self, items: Sequence[Item]) -> bool:
+        """Store items whose keys are known to be absent and to differ from each other, in any order.
+
+        That spares looking before each write.  False if the caller was wrong: then keys that existed have
+        kept their values, and rolling back to an earlier savepoint removes them with the others.
+        """
+        ...
+
     def delete(self, key: bytes) -> None:
         """Remove ``key``; an absent key is no error."""
         ...

@@ -16,6 +16,7 @@ option                  meaning
 ``write_buffer_size``   bytes collected in memory before a sorted file is written (32 MiB)
 ``cache_size``          bytes of blocks kept in memory (64 MiB)
 ``create``              make the database if it is missing (default)
+``readonly``            refuse to write; the folder must exist (LevelDB still writes its own files)
 ``faults``              for tests: called with ``"commit"`` before each commit, may raise ``OSError``
 ======================  ===============================================================================
 
@@ -304,6 +305,14 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         self._overlay.update(items[:end])
         return end
 
+    def put_new(self, items: Sequence[Item]) -> bool:
+        """Store items that are known to be new; False if some were not."""
+        if self.insert_many(items) is None:
+            return True
+        for key, value in items:
+            self.insert(key, value)
+        return False
+
     def delete(self, key: bytes) -> None:
         """Remove a key if it is there."""
         self.delete_many((key,))
@@ -398,6 +407,7 @@ class LeveldbBackend:
         write_buffer_size: int = 32 * 2**20,
         cache_size: int = 64 * 2**20,
         create: bool = True,
+        readonly: bool = False,
         faults: Callable[[str], None] | None = None,
     ) -> None:
         if synchronous not in ("full", "normal", "off"):
@@ -407,6 +417,8 @@ class LeveldbBackend:
         self.path = os.path.abspath(os.fspath(path))
         self.syncs = synchronous == "full"
         self.faults = faults
+        self._readonly = readonly
+        create = create and not readonly
         self.writer_lock = WriterLock(f"'{self.path}'")
         self._readers: WeakSet[LeveldbReadTransaction] = WeakSet()
         self._forked_away = False
@@ -472,8 +484,10 @@ class LeveldbBackend:
         return transaction
 
     def write(self, timeout: float = 5.0) -> LeveldbWriteTransaction:
-        """Begin the write transaction; BUSY after ``timeout`` seconds."""
+        """Begin the write transaction; BUSY after ``timeout`` seconds, READONLY if opened so."""
         self._live()
+        if self._readonly:
+            raise sql_error(StatusCode.READONLY, f"cannot write to '{self.path}': it was opened read-only")
         self.writer_lock.acquire(timeout)
         try:
             return LeveldbWriteTransaction(self, self._live())

@@ -153,7 +153,15 @@ class LmdbBackend:
         return sql_error(StatusCode.CANTOPEN, f"cannot open '{self.path}': {reason}")
 
     def _open(self) -> None:
-        self._environment = self._open_environment()
+        lock_file = Path(f"{self.path}-lock")
+        was_locked = lock_file.exists()
+        try:
+            self._environment = self._open_environment()
+        except Error as refusal:
+            if refusal.code is StatusCode.NOTADB and not was_locked:
+                # A stranger's file must not gain a companion by having been looked at.
+                lock_file.unlink(missing_ok=True)
+            raise
         self._map_size = self._environment.info()["map_size"]
         self._page_size = self._environment.stat()["psize"]
         self._environment.reader_check()
@@ -163,6 +171,28 @@ class LmdbBackend:
             except OSError as failure:
                 self._close_environment()
                 raise translate(failure, self.path, "open", StatusCode.CANTOPEN) from failure
+            self._mend_length(self._lock_descriptor)
+
+    def _mend_length(self, descriptor: int) -> None:
+        """Give a file that was cut off its length back.
+
+        LMDB maps the file: a missing page would kill the process, one of zeros is an error when it is read.
+        A sound file may lack pages at its end, too, which hold nothing; so this is no reason to refuse it.
+        """
+        if os.fstat(descriptor).st_size >= self._expected_length():
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # A writer is at work: it has opened the file before and seen to this.
+        try:
+            if os.fstat(descriptor).st_size < (length := self._expected_length()):
+                os.ftruncate(descriptor, length)
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _expected_length(self) -> int:
+        return int((self._environment.info()["last_pgno"] + 1) * self._page_size)
 
     def _open_environment(self) -> Any:
         size = self._map_size
@@ -268,7 +298,10 @@ class LmdbBackend:
         """Whether a snapshot has keys that LMDB cannot hold as they are; looked up once for each commit."""
         commit, found = self._long_keys
         if not found and commit != (commit := txn.id()):
-            found = txn.get(MARKER) is not None
+            try:
+                found = txn.get(MARKER) is not None
+            except lmdb.Error as failure:
+                raise translate(failure, self.path, "read") from failure
             self._long_keys = (commit, found)
         return found
 

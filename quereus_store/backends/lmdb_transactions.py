@@ -147,7 +147,7 @@ class LmdbReadTransaction:
 
     def _needs_expansion(self, bounds: tuple[bytes, bytes | None]) -> bool:
         if self.txn is None:
-            raise closed("transaction")
+            raise self._gone()
         return self.has_long_keys or spans_marker(bounds)
 
     def count(self, lower: bytes, upper: bytes | None) -> int:
@@ -164,10 +164,14 @@ class LmdbReadTransaction:
     def scan_failure(self, failure: Exception) -> Exception:
         """The error to raise for a failure while reading."""
         if self.txn is None:
-            return closed("transaction")
+            return self._gone()
         if isinstance(failure, AttributeError):
             return failure
         return self._error(failure, "read")
+
+    def _gone(self) -> Error:
+        """The error for using it after its end."""
+        return closed("transaction")
 
     def _error(self, failure: Exception, doing: str) -> Error:
         return translate(failure, self._backend.path, doing)
@@ -299,6 +303,15 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             self._undo.append((list(map(_key_of, items[:existing])), None))
         return existing
 
+    def put_new(self, items: Sequence[Item]) -> bool:
+        """Store items that are known to be new; False if some were not."""
+        if not items:
+            return True
+        all_new: bool = self._run(_put_new, items)
+        if self._savepoints:
+            self._undo.append((list(map(_key_of, items)), None))
+        return all_new
+
     def delete(self, key: bytes) -> None:
         """Remove a key if it is there."""
         if self._direct == _get_ident() and len(key) <= DIRECT:
@@ -413,15 +426,18 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if handle.txn is not None:
             self._backend.end_write(handle, committed)
 
+    def _gone(self) -> Error:
+        if self._ended_by is None:
+            return closed("transaction")
+        return sql_error(
+            StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
+        )
+
     # --- running and replaying ------------------------------------------------------------------------
 
     def _check(self) -> None:
         if self.txn is None:
-            if self._ended_by:
-                raise sql_error(
-                    StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
-                )
-            raise closed("transaction")
+            raise self._gone()
         if self._thread != _get_ident():
             raise sql_error(
                 StatusCode.MISUSE, "a write transaction can only be used by the thread that began it"
@@ -533,10 +549,12 @@ def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> in
     if _any_long(keys):
         return _insert_each(transaction, items)
     cursor = transaction.txn.cursor()
-    if not (cursor.set_range(keys[0]) and cursor.key() <= keys[-1]) and all(
-        map(lt, keys, islice(keys, 1, None))
-    ):
-        # Sorted, and no key stands where they go: all of them are new.
+    if all(map(lt, keys, islice(keys, 1, None))):
+        lowest, highest, distinct = keys[0], keys[-1], True
+    else:
+        lowest, highest, distinct = min(keys), max(keys), len(set(keys)) == len(keys)
+    if distinct and not (cursor.set_range(lowest) and cursor.key() <= highest):
+        # No key stands where they go: all of them are new.
         cursor.putmulti(items)
         return None
     # all() stops at the first refusal, and the iterator then tells how far it got.
@@ -544,6 +562,13 @@ def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> in
     if all(map(cursor.put, rest, map(_value_of, items), repeat(True), repeat(False))):
         return None
     return len(keys) - length_hint(rest) - 1
+
+
+def _put_new(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> bool:
+    if _any_long([key for key, _ in items]):
+        return all([_insert_each(transaction, (item,)) is None for item in items])
+    _, added = transaction.txn.cursor().putmulti(items, True, False)
+    return bool(added == len(items))
 
 
 def _insert_each(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:

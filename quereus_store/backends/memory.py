@@ -322,6 +322,13 @@ class MemoryWriteTransaction(MemoryReadTransaction):
                 return index
         return None
 
+    def put_new(self, items: Sequence[Item]) -> bool:
+        """Store items that are known to be new; False if some were not."""
+        if self._append(items):
+            return True
+        put = self._own_state().put
+        return all([put(key, value, False) for key, value in items])
+
     def _append(self, items: Sequence[Item]) -> bool:
         """Store sorted items behind all others, if that is what they are."""
         state = self._own_state()

@@ -48,7 +48,11 @@ class StoredCatalog:
     # --- saving ----------------------------------------------------------------------------------------
 
     def save(self, transaction: WriteTransaction, before: Catalog, after: Catalog) -> bool:
-        """Write what differs; whether anything did. ERROR for names or text that cannot be stored."""
+        """Write what differs; whether anything did.
+
+        Raises ERROR for names or text that cannot be stored, CORRUPT where a damaged entry, whose rows
+        may yet be saved, has the name of a new object.
+        """
         old, new = self._kept(before), self._kept(after)
         changed = False
         for key in old.keys() - new.keys():
@@ -56,8 +60,21 @@ class StoredCatalog:
             changed = True
         for key, found in new.items():
             if old.get(key) is not found:
+                if key not in old:
+                    self._check_free(transaction, key)
                 changed |= self._write(transaction, entry_key(*key), found)
         return changed
+
+    def _check_free(self, transaction: WriteTransaction, key: _Key) -> None:
+        """No entry that could not be brought back is overwritten."""
+        value, known = transaction.get(entry_key(*key)), self._known.get(entry_key(*key))
+        if value is not None and (known is None or known[0] != value):
+            _, schema_name, name = key
+            raise sql_error(
+                StatusCode.CORRUPT,
+                f"cannot create {schema_name}.{name}: "
+                "there is a catalog entry of that name which cannot be read",
+            )
 
     def _write(self, transaction: WriteTransaction, key: bytes, found: SchemaObject) -> bool:
         stored = isinstance(found, TableSchema) and fold(found.module) == self._module

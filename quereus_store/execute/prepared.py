@@ -213,9 +213,9 @@ def _unbindable(where: str, value: Any) -> Exception:
 def check_parameters(context: BindContext, parameters: Parameters) -> None:
     """Every parameter that a statement reads must be given; raises RANGE or NOTFOUND."""
     named = isinstance(parameters, Mapping)
-    for slot in context.references.parameters:
+    for slot, position in context.references.parameters.items():
         if isinstance(slot, int):
             if named or slot >= len(parameters):
-                raise sql_error(StatusCode.RANGE, f"Parameter index {slot + 1} is out of bounds.")
+                raise sql_error(StatusCode.RANGE, f"Parameter index {slot + 1} is out of bounds.", position)
         elif not named or slot not in parameters:
-            raise sql_error(StatusCode.NOTFOUND, f"Parameter with name '{slot}' not found.")
+            raise sql_error(StatusCode.NOTFOUND, f"Parameter with name '{slot}' not found.", position)

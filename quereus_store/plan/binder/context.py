@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
@@ -44,7 +45,7 @@ class References:
     tables: dict[tuple[str, str], TableSchema] = field(default_factory=dict)
     views: dict[tuple[str, str], ViewSchema] = field(default_factory=dict)
     written: dict[tuple[str, str], TableSchema] = field(default_factory=dict)
-    parameters: dict[Slot, None] = field(default_factory=dict)
+    parameters: dict[Slot, SourcePosition | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

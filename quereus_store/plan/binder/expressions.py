@@ -168,7 +168,7 @@ def _parameter(binder: ExpressionBinder, node: nodes.Parameter) -> BoundExpressi
         )
     environment = binder.environment
     context = environment.context
-    context.references.parameters[slot] = None
+    context.references.parameters.setdefault(slot, node.position)
     if environment.parameters is not None and slot in environment.parameters:
         return environment.parameters[slot]
     return parameter(context, slot)
