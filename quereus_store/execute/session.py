@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.errors import Error, StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, OperationalError, StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
 from quereus_store.execute.assertions import AssertionGuard
 from quereus_store.execute.diagnostics import Diagnostics
@@ -24,7 +24,7 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
 from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.transactions import ReadView, Transaction
-from quereus_store.modules.contract import Row
+from quereus_store.modules.contract import STALE_SNAPSHOT, Row
 from quereus_store.plan.binder import BindContext
 from quereus_store.schema.objects import Catalog
 from quereus_store.sql import iter_statements, nodes, render
@@ -33,6 +33,8 @@ T = TypeVar("T")
 _MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _NO_PARAMETERS: tuple[Any, ...] = ()
 _NONE = type(None)
+_ROW_TYPES = frozenset({tuple, list})
+_ABOUT_PARAMETERS = frozenset({StatusCode.MISUSE, StatusCode.RANGE, StatusCode.NOTFOUND})
 
 
 class Session:
@@ -71,8 +73,9 @@ class Session:
         """
         if not rows:
             return 0
-        if type(rows[0]) in (tuple, list) and isinstance(tree := self.single_statement(sql), nodes.Insert):
-            batch = rows if set(map(type, rows)) == {tuple} else list(map(tuple, rows))
+        kinds = set(map(type, rows))
+        if kinds <= _ROW_TYPES and isinstance(tree := self.single_statement(sql), nodes.Insert):
+            batch = list(rows) if list not in kinds else list(map(tuple, rows))
             outcome = self.write(lambda transaction: self._run_batch(sql, tree, transaction, batch))
             if outcome is not None:
                 return outcome
@@ -89,6 +92,8 @@ class Session:
 
     def single_statement(self, sql: str) -> nodes.Statement:
         """The one statement of a text; raises MISUSE for none or several."""
+        if not isinstance(sql, str):
+            raise sql_error(StatusCode.MISUSE, f"a statement is a str, not {type(sql).__name__}")
         statements = iter_statements(sql)
         first = next(statements, None)
         if first is None:
@@ -106,7 +111,11 @@ class Session:
         if handler is None and self.engine.maintenance is not None:
             handler = self.engine.maintenance.handlers.get(type(statement))
         if handler is not None:
-            return handler(self, statement, parameters)
+            transaction = self.transaction
+            result = handler(self, statement, parameters)
+            if transaction is not None:
+                transaction.observed = True
+            return result
         if isinstance(statement, (nodes.Query, *_MUTATIONS)):
             transaction = self.transaction or self._begin()
             try:
@@ -169,8 +178,9 @@ class Session:
         self, transaction: ReadView, query: nodes.Query, parameters: Any = _NO_PARAMETERS
     ) -> Iterator[list[Row]]:
         """The rows of a query as a transaction sees them, a batch at a time."""
-        made = self._prepare(query, transaction, parameters)
-        return made.run(made.runtime(self, transaction, parameters)).batches()
+        made: Any = self._prepare(query, transaction, parameters)
+        result: Result = made.run(made.runtime(self, transaction, parameters))
+        return result.batches()
 
     def rows_within(self, transaction: ReadView, sql: str) -> list[Row]:
         """All rows of a query given as text, as a transaction sees them."""
@@ -213,6 +223,7 @@ class Session:
     def _run_query(self, key: Any, statement: PreparedQuery, parameters: Any) -> Result:
         transaction = self.transaction
         if transaction is not None:
+            transaction.observed = True
             statement = self._current(key, statement, transaction, parameters)
             result = statement.run(statement.runtime(self, transaction, parameters))
             self._open_results.add(result)
@@ -251,11 +262,24 @@ class Session:
     # -- writing -----------------------------------------------------------------
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Run a change atomically: in its own transaction, or within the open one up to a savepoint."""
+        """Run a change atomically: in its own transaction, or within the open one up to a savepoint.
+
+        The first change of a transaction that has shown nothing yet starts over when somebody else commits
+        before its turn to write comes: so a statement that waits for its turn works on what it finds then.
+        """
         transaction = self.transaction
         if transaction is None:
-            return self._write_alone(change)
+            return self._write_alone(change, self._begin())
         self.drain_results()
+        try:
+            return self._write_within(change, transaction)
+        except OperationalError as error:
+            if STALE_SNAPSHOT not in error.details or not transaction.can_start_over():
+                raise
+            transaction.start_over(error.details[STALE_SNAPSHOT])
+        return self._write_within(change, transaction)
+
+    def _write_within(self, change: Callable[[Transaction], T], transaction: Transaction) -> T:
         mark, before = transaction.mark(), transaction.catalog
         try:
             result = change(transaction)
@@ -263,15 +287,27 @@ class Session:
         except StatementFailed as failure:
             self._settle(transaction, mark, failure)
             raise failure.error from failure.error.__cause__
-        except BaseException:
-            transaction.return_to(mark)
-            transaction.forget(mark)
+        except BaseException as failure:
+            self.undo(transaction, mark, failure)
             raise
         transaction.forget(mark)
+        transaction.observed = True
         return result
 
-    def _write_alone(self, change: Callable[[Transaction], T]) -> T:
-        transaction = self._begin()
+    def undo(self, transaction: Transaction, mark: Any, failure: BaseException) -> None:
+        """Return to a mark because of a failure, which the caller goes on to raise."""
+        self.drain_results()
+        try:
+            transaction.return_to(mark)
+            transaction.forget(mark)
+        except Error:
+            # The storage has given up the whole transaction; any further use of it will be told so.
+            if not isinstance(failure, OperationalError):
+                raise
+
+    def _write_alone(
+        self, change: Callable[[Transaction], T], transaction: Transaction, started_over: bool = False
+    ) -> T:
         before = transaction.catalog
         try:
             result = change(transaction)
@@ -287,9 +323,19 @@ class Session:
             else:
                 transaction.rollback()
             raise failure.error from failure.error.__cause__
-        except BaseException:
+        except BaseException as failure:
             transaction.rollback()
-            raise
+            if started_over or not (
+                isinstance(failure, OperationalError) and STALE_SNAPSHOT in failure.details
+            ):
+                raise
+            transaction = self._begin()
+            try:
+                transaction.start_over(failure.details[STALE_SNAPSHOT])
+            except BaseException:
+                transaction.rollback()
+                raise
+            return self._write_alone(change, transaction, started_over=True)
         transaction.commit()
         return result
 
@@ -354,12 +400,19 @@ class Session:
                 StatusCode.MISUSE,
                 "executemany runs INSERT, UPDATE and DELETE; use execute for other statements",
             )
-        for parameters in rows:
-            key = (sql, _signature(parameters))
-            statement = self._statements.get(key)
-            if not isinstance(statement, PreparedMutation):
-                statement = self._prepare(tree, transaction, parameters)
-                self._keep(key, statement)
+        for number, parameters in enumerate(rows):
+            try:
+                key = (sql, _signature(parameters))
+                statement = self._statements.get(key)
+                if not isinstance(statement, PreparedMutation):
+                    statement = self._prepare(tree, transaction, parameters)
+                    self._keep(key, statement)
+            except Error as error:
+                if number and error.code in _ABOUT_PARAMETERS:
+                    raise sql_error(
+                        error.code, f"parameter set {number + 1}: {error.message}", error.position
+                    ) from error
+                raise
             statement = self._current(key, statement, transaction, parameters)
             changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
         self._count(changed)

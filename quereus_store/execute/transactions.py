@@ -108,7 +108,8 @@ class Transaction(ReadView):
     checks to run at commit, after ``verify`` has had its say on the whole;
     ``changes`` is what happened to rows (for maintained tables, assertions and
     listeners); maintained tables know of the first ``maintained`` of them.  ``renewed``
-    names the maintained tables that the running statement itself made anew.
+    names the maintained tables that the running statement itself made anew.  Until it is ``observed``
+    nobody has learnt anything from its snapshots, so they may still be exchanged for later ones.
     """
 
     __slots__ = (
@@ -120,6 +121,7 @@ class Transaction(ReadView):
         "durable",
         "explicit",
         "maintained",
+        "observed",
         "renewed",
         "savepoints",
         "started_with",
@@ -140,6 +142,7 @@ class Transaction(ReadView):
         self.verify = verify
         self.explicit = False
         self.committed = False
+        self.observed = False
         self.started_with = self.catalog
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
@@ -166,6 +169,23 @@ class Transaction(ReadView):
             start = transaction.savepoint() if self._marks else None
             writer = self._writers[name] = _Writer(transaction, start)
         return writer.transaction
+
+    def can_start_over(self) -> bool:
+        """Whether nothing was seen, written or marked yet."""
+        return not (self.observed or self._writers or self._marks)
+
+    def start_over(self, module_name: str) -> None:
+        """Become a module's writer first, then take new snapshots; only where :meth:`can_start_over`."""
+        name = fold(module_name)
+        writer = self.engine.module(name).begin_write(self.timeout, None, self.durable)
+        try:
+            catalog, primary = self.engine.pin()
+        except BaseException:
+            writer.rollback()
+            raise
+        self.release()
+        self.catalog, self.primary, self.started_with = catalog, primary, catalog
+        self._writers[name] = _Writer(writer, None)
 
     def _seen(self, name: str) -> Any:
         """The snapshot that this transaction has of a module, if it has one."""

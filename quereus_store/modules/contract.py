@@ -42,6 +42,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema, UniqueConstraint
 from quereus_store.sql import nodes
 from quereus_store.types.collations import Collation
@@ -157,6 +158,19 @@ class AccessPlan:
     at_most_one: bool = False
     cost: float = 0.0
     rows: float = 0.0
+
+
+STALE_SNAPSHOT = "stale_snapshot"
+"""In the details of a BUSY error: the module in which somebody has committed since a snapshot was taken."""
+
+
+def stale_snapshot(module: str) -> Error:
+    """The error for becoming the writer with a snapshot that is not the last state any more."""
+    error = sql_error(
+        StatusCode.BUSY, "database is locked: another connection has committed since this one read"
+    )
+    error.details = {STALE_SNAPSHOT: module}
+    return error
 
 
 class UniqueViolation(Exception):

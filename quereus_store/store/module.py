@@ -32,6 +32,7 @@ from quereus_store.modules.contract import (
     EngineServices,
     LoadedCatalog,
     UniqueViolation,
+    stale_snapshot,
 )
 from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema
 from quereus_store.store.building import (
@@ -96,10 +97,7 @@ class StoreModule:
         try:
             writer = StoreWriter(kv, durable)
             if seen is not None and seen != writer.head:
-                raise sql_error(
-                    StatusCode.BUSY,
-                    "database is locked: another connection has committed since this one read",
-                )
+                raise stale_snapshot(self.name)
         except BaseException:
             kv.abort()
             raise

@@ -20,6 +20,7 @@ from quereus_store.modules.contract import (
     DdlTransactionality,
     EngineServices,
     Row,
+    stale_snapshot,
 )
 from quereus_store.modules.memory.table import MemoryTable
 from quereus_store.modules.memory.transactions import Root, Snapshot, Writer
@@ -61,9 +62,7 @@ class MemoryModule:
         root = self._root
         if snapshot is not None and snapshot.root is not root:
             self._release()
-            raise sql_error(
-                StatusCode.BUSY, "database is locked: another connection has committed since this one read"
-            )
+            raise stale_snapshot(self.name)
         return Writer(root, self._finish)
 
     def _acquire(self, timeout: float) -> bool:
