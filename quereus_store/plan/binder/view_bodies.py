@@ -172,7 +172,7 @@ def open_body(
         plan = queries.bind_query_in(environment, query)
         own = [column.name for column in plan.columns]
         names = [*(names or ()), *own[len(names or ()) :]]
-    select = _plain_select(environment, query, name, word, position)
+    select = plain_select(environment, query, name, word, position)
     environment = environment.with_schemas(select.schema_path)
     source, alias = _open_source(environment, query, select, name, word, position, members)
     expanded = list(_expanded(select.items, source))
@@ -190,7 +190,7 @@ def _width(environment: Environment, query: nodes.Query | nodes.DataModification
     return len(queries.bind_query_in(environment, query).columns)
 
 
-def _plain_select(
+def plain_select(
     environment: Environment,
     query: nodes.Query | nodes.DataModification,
     name: str,
@@ -207,7 +207,7 @@ def _plain_select(
         raise refusal(name, "unsupported-limit", text, position, word)
     body = query.body
     if isinstance(body, nodes.Query):
-        return _plain_select(environment, body, name, word, position)
+        return plain_select(environment, body, name, word, position)
     if isinstance(body, nodes.Values):
         message = f"{word} '{name}' has a VALUES body, which has no recoverable base operation"
         raise coded("no-base-lineage", message, position)

@@ -1,0 +1,466 @@
+"""UPDATE and DELETE through views of inner joins (view-updates-and-lenses, section 7).
+
+A write through a join goes to one of its tables, the *written side*: for UPDATE the
+one whose columns are assigned, for DELETE the child of the one foreign key between
+two sides.  The statement's rows are those of the join, in which the written side's
+row may show several times; RETURNING finds the other sides' columns again by the
+join's conditions over the row as it was.  Writes that concern several tables at once
+are not built, nor are those through outer joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from quereus_store.errors import Error, SourcePosition, sql_error, unsupported
+from quereus_store.errors.codes import StatusCode
+from quereus_store.plan.binder.comparisons import conjunction
+from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.dml_parts import (
+    NamedExpressions,
+    ReturningRows,
+    Target,
+    bind_assignments,
+    returning_over,
+    target_on,
+)
+from quereus_store.plan.binder.dml_update import delete_plan, update_plan
+from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
+from quereus_store.plan.binder.relations import find_relation, row_columns
+from quereus_store.plan.binder.scopes import FromScope, RowScope, Source, image_of
+from quereus_store.plan.binder.view_bodies import coded, refusal
+from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.plan.mutations import DeletePlan, MutationPlan, ReturningPlan, UpdatePlan
+from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan, Values
+from quereus_store.schema.manager import parent_of
+from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.sql import nodes, traversal
+
+Columns = tuple[tuple[Column, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One table of the join, under its name there."""
+
+    name: str
+    table: TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOutput:
+    """One output: its expression, the sides that it reads, the column if it is nothing more."""
+
+    name: str
+    expression: nodes.Expression
+    sides: frozenset[int]
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinView:
+    """A view of an inner join, taken apart; ``merged`` are the columns that USING shows once."""
+
+    name: str
+    schema: str
+    environment: Environment
+    sides: tuple[Side, ...]
+    conditions: tuple[nodes.Expression, ...]
+    merged: frozenset[tuple[int, str]]
+    where: nodes.Expression | None
+    outputs: tuple[JoinOutput, ...]
+
+    def output(self, name: str) -> JoinOutput | None:
+        """The output of that name, in any case."""
+        return next((output for output in self.outputs if fold(output.name) == fold(name)), None)
+
+    def unknown(self, name: nodes.ColumnReference) -> Error:
+        """The error for a name that is no column of the view."""
+        exposed = ", ".join(output.name for output in self.outputs)
+        text = f"'{name.column}' is not a column of the view view '{self.name}' exposes: {exposed}."
+        return refusal(self.name, "unknown-view-column", text, name.position)
+
+
+# --- opening ------------------------------------------------------------------------------------------------
+
+
+def open_join(
+    environment: Environment,
+    select: nodes.Select,
+    names: Sequence[str],
+    name: str,
+    schema: str,
+    position: SourcePosition | None,
+) -> JoinView:
+    """Take a body over a join apart; raises ERROR for one that is no inner join of tables."""
+    if any(isinstance(item, nodes.ResultStar) for item in select.items):
+        text = "list the join's output columns explicitly (a star has no stable meaning in a join)"
+        raise refusal(name, "unsupported-join", text, position)
+    sides: list[Side] = []
+    conditions: list[nodes.Expression] = []
+    merged: set[tuple[int, str]] = set()
+
+    def add(relation: nodes.Relation) -> None:
+        if isinstance(relation, nodes.Join):
+            _check_join(relation, name, position)
+            add(relation.left)
+            add(relation.right)
+            if relation.condition is not None:
+                conditions.append(relation.condition)
+            last = len(sides) - 1
+            for column in relation.using:
+                left = next(side for side in sides if side.table.column_index(column) is not None)
+                conditions.append(_equal(left.name, sides[last].name, column))
+                merged.add((last, fold(column)))
+            return
+        sides.append(_side(environment, relation, name, position))
+
+    assert select.source is not None
+    add(select.source)
+    outputs = [
+        _output(sides, output_name, item.expression)
+        for output_name, item in zip(names, select.items, strict=True)
+        if isinstance(item, nodes.ResultColumn)
+    ]
+    return JoinView(
+        name,
+        schema,
+        environment,
+        tuple(sides),
+        tuple(conditions),
+        frozenset(merged),
+        select.where,
+        tuple(outputs),
+    )
+
+
+def _check_join(join: nodes.Join, name: str, position: SourcePosition | None) -> None:
+    if join.kind is nodes.JoinKind.FULL:
+        text = (
+            "the non-preserved side is not related to a preserved side by an equi-join key,"
+            " since a FULL join preserves both"
+        )
+        raise refusal(name, "unsupported-outer-join-update", text, position)
+    if join.kind in (nodes.JoinKind.LEFT, nodes.JoinKind.RIGHT) or join.natural or join.flags:
+        raise unsupported(f"Writing through the outer or natural join of view '{name}'", position)
+    if join.kind is nodes.JoinKind.CROSS or (join.condition is None and not join.using):
+        text = "only INNER/LEFT/RIGHT/FULL joins with an ON/USING predicate are decomposable"
+        raise refusal(name, "unsupported-join", text, position)
+
+
+def _side(
+    environment: Environment, relation: nodes.Relation, name: str, position: SourcePosition | None
+) -> Side:
+    if isinstance(relation, nodes.TableReference) and not relation.columns:
+        found = find_relation(environment, relation.schema, relation.name, relation.position)
+        if isinstance(found, TableSchema) and found.derivation is None:
+            return Side(relation.alias or found.name, found)
+    raise refusal(name, "nested-view", "join sources must be plain base tables", position)
+
+
+def _equal(left: str, right: str, column: str) -> nodes.Expression:
+    return nodes.BinaryOperation(
+        nodes.BinaryOperator.EQUAL,
+        nodes.ColumnReference(column, left),
+        nodes.ColumnReference(column, right),
+    )
+
+
+def _side_of(sides: Sequence[Side], node: nodes.ColumnReference) -> int | None:
+    for index, side in enumerate(sides):
+        if node.table is not None and fold(node.table) != fold(side.name):
+            continue
+        if side.table.column_index(node.column) is not None:
+            return index
+    return None
+
+
+def _output(sides: Sequence[Side], name: str, expression: nodes.Expression) -> JoinOutput:
+    read = {
+        side
+        for part in traversal.walk(expression)
+        if isinstance(part, nodes.ColumnReference) and (side := _side_of(sides, part)) is not None
+    }
+    shown = expression.operand if isinstance(expression, nodes.Collate) else expression
+    column = shown.column if isinstance(shown, nodes.ColumnReference) else None
+    return JoinOutput(name, expression, frozenset(read), column)
+
+
+# --- binding ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStatement:
+    """A mutation of a join view: where its clauses stand, and the view's name there."""
+
+    environment: Environment
+    common_tables: tuple[CommonTable, ...]
+    view: JoinView
+    qualifier: str
+
+    def bind(self, node: nodes.DataModification) -> MutationPlan:
+        """The mutation of one side; raises ERROR, or UNSUPPORTED for what concerns several."""
+        if isinstance(node, nodes.Insert):
+            raise _insert_refusal(self.view, node)
+        if node.source is not None:
+            raise unsupported("FROM or USING in a write through a join view", node.position)
+        return self._update(node) if isinstance(node, nodes.Update) else self._delete(node)
+
+    def _update(self, node: nodes.Update) -> UpdatePlan:
+        written, assignments = _assigned(self.view, node)
+        target = self._target(node, node.conflict_action, written)
+        plan, scope = self._rows(target, written, node.where)
+        values = bind_assignments(
+            target,
+            assignments,
+            ExpressionBinder(target.environment, scope),
+            image_of(target.old),
+            "",
+            "UPDATE",
+        )
+        returning = self._returning(target, node, written, Operation.UPDATE)
+        return update_plan(target, plan, values, returning, matches_once=False)
+
+    def _delete(self, node: nodes.Delete) -> DeletePlan:
+        written = _child(self.view, node.position, self.environment)
+        target = self._target(node, None, written)
+        plan, _ = self._rows(target, written, node.where)
+        returning = self._returning(target, node, written, Operation.DELETE)
+        return delete_plan(target, plan, returning, matches_once=False)
+
+    def _target(
+        self, node: nodes.DataModification, conflict: nodes.ConflictAction | None, written: int
+    ) -> Target:
+        table = self.view.sides[written].table
+        return target_on(self.environment, node, conflict, table, table.name, self.common_tables)
+
+    def _columns(self, own: tuple[Column, ...], written: int) -> Columns:
+        """The columns of each side: those given for the written one, new ones for the others."""
+        return tuple(
+            [
+                own if index == written else row_columns(self.environment, side.table)
+                for index, side in enumerate(self.view.sides)
+            ]
+        )
+
+    def _rows(
+        self, target: Target, written: int, where: nodes.Expression | None
+    ) -> tuple[PlanNode, RowScope]:
+        columns = self._columns(target.old, written)
+        binder = ExpressionBinder(self.view.environment, _scope(self.view, columns))
+        plan = _joined(self, columns, range(len(columns)))
+        conditions = list(map(binder.bind, self.view.conditions))
+        if self.view.where is not None:
+            conditions.append(binder.bind(self.view.where))
+        plan = Filter(plan.columns, plan, conjunction(conditions))
+        image: Mapping[str, BoundExpression] = {
+            fold(output.name): binder.bind(output.expression) for output in self.view.outputs
+        }
+        scope = RowScope(
+            {"": image, fold(self.qualifier): image}, schema=self.view.schema, unknown=self.view.unknown
+        )
+        if where is not None:
+            plan = Filter(plan.columns, plan, ExpressionBinder(target.environment, scope).bind(where))
+        return plan, scope
+
+    def _returning(
+        self, target: Target, node: nodes.Update | nodes.Delete, written: int, operation: Operation
+    ) -> ReturningPlan | None:
+        if not node.returning:
+            return None
+        own = self.view.sides[written].table
+        if [side.table for side in self.view.sides].count(own) > 1:
+            raise unsupported("RETURNING through a view that joins a table to itself", node.position)
+        old = self._outputs(target, written, target.old)
+        new = old if operation is Operation.DELETE else self._outputs(target, written, target.new)
+        rows = ReturningRows(self.qualifier, self.view.schema, new, old, self.view.unknown)
+        return returning_over(target.environment, rows, node.returning, operation)
+
+    def _outputs(self, target: Target, written: int, own: tuple[Column, ...]) -> NamedExpressions:
+        """The view's columns over one image of the written row; the other sides are found by the old one."""
+        outputs: list[tuple[str, BoundExpression]] = []
+        for output in self.view.outputs:
+            columns = self._columns(own, written)
+            binder = ExpressionBinder(self.view.environment, _scope(self.view, columns))
+            value = binder.bind(output.expression)
+            if not output.sides <= {written}:
+                before = tuple([target.old if each is own else each for each in columns])
+                finder = ExpressionBinder(self.view.environment, _scope(self.view, before))
+                others = _joined(self, columns, [at for at in range(len(columns)) if at != written])
+                found = Filter(
+                    others.columns, others, conjunction(list(map(finder.bind, self.view.conditions)))
+                )
+                made = self.environment.column(output.name, value.type, True, value.collation)
+                value = scalar(Project((made,), found, (value,)), None)
+            outputs.append((output.name, value))
+        return tuple(outputs)
+
+
+def _scope(view: JoinView, columns: Columns) -> FromScope:
+    sources = tuple(
+        [Source(side.name, own, side.table.schema) for side, own in zip(view.sides, columns, strict=True)]
+    )
+    seen = tuple(
+        [
+            column
+            for index, own in enumerate(columns)
+            for column in own
+            if (index, fold(column.name)) not in view.merged
+        ]
+    )
+    return FromScope(sources, seen, None)
+
+
+def _joined(statement: JoinStatement, columns: Columns, which: Sequence[int]) -> PlanNode:
+    """All combinations of rows of some sides."""
+    plan: PlanNode | None = None
+    tables = statement.environment.context.references.tables
+    for index in which:
+        table = statement.view.sides[index].table
+        tables[table.schema, table.name] = table
+        scan = TableScan(columns[index], table, tuple(range(len(columns[index]))), None)
+        if plan is None:
+            plan = scan
+        else:
+            plan = Join(plan.columns + scan.columns, JoinKind.CROSS, plan, scan, lateral=False)
+    return plan or Values((), ((),))
+
+
+# --- which side ---------------------------------------------------------------------------------------------
+
+
+def _assigned(view: JoinView, node: nodes.Update) -> tuple[int, list[nodes.Assignment]]:
+    """The side that a SET writes, and the SET in terms of its columns."""
+    below: list[nodes.Assignment] = []
+    written: set[int] = set()
+    for assignment in node.assignments:
+        place = assignment.position
+        if isinstance(assignment, nodes.MultiAssignment):
+            raise unsupported("Assigning several columns of a join view from a query", place)
+        output = view.output(assignment.column)
+        if output is None:
+            raise view.unknown(nodes.ColumnReference(assignment.column, position=place))
+        if output.column is None:
+            text = f"column '{output.name}' is a computed (non-invertible) expression and is read-only"
+            raise refusal(view.name, "no-inverse", text, place)
+        written |= output.sides
+        below.append(nodes.Assignment(output.column, assignment.value, position=place))
+    if len(written) > 1:
+        raise unsupported(f"Assigning columns of several tables through view '{view.name}'", node.position)
+    side = written.pop()
+    for assignment in below:
+        _check_value(view, side, assignment)
+    return side, below
+
+
+def _check_value(view: JoinView, side: int, assignment: nodes.Assignment) -> None:
+    """Refuse a value that another side gives, unless the join finds at most one row there."""
+    for part in traversal.walk(assignment.value):
+        output = view.output(part.column) if isinstance(part, nodes.ColumnReference) else None
+        if output is None or output.sides <= {side}:
+            continue
+        if output.column is None:
+            text = (
+                f"the update value reads computed column '{output.name}' on a different base table than the"
+                " column it assigns; assign from plain columns"
+            )
+            raise refusal(view.name, "no-inverse", text, part.position)
+        (other,) = output.sides
+        if not _finds_one(view, other):
+            table = view.sides[other].table.name
+            text = (
+                f"the cross-source assignment of column '{assignment.column}' reads column '{output.column}'"
+                f" on base table '{table}', but the assigned side joins more than one '{table}' row"
+                " (no key of it is fixed by the join)"
+            )
+            raise refusal(view.name, "cross-source-ambiguous-cardinality", text, part.position)
+
+
+def _finds_one(view: JoinView, side: int) -> bool:
+    """Whether the join fixes a whole key of a side by columns of others."""
+    table = view.sides[side].table
+    fixed: set[int] = set()
+    for condition in view.conditions:
+        for left, right in _equalities(condition):
+            for own, other in ((left, right), (right, left)):
+                if _side_of(view.sides, own) == side and _side_of(view.sides, other) != side:
+                    found = table.column_index(own.column)
+                    fixed |= set() if found is None else {found}
+    keys = [{part.column for part in table.primary_key.parts}]
+    keys += [set(unique.columns) for unique in table.unique_constraints]
+    return any(key and key <= fixed for key in keys) or any(
+        {part.column for part in index.parts} <= fixed
+        for index in table.indexes
+        if index.unique and index.where is None
+    )
+
+
+def _equalities(
+    condition: nodes.Expression,
+) -> Iterator[tuple[nodes.ColumnReference, nodes.ColumnReference]]:
+    if not isinstance(condition, nodes.BinaryOperation):
+        return
+    if condition.operator is nodes.BinaryOperator.AND:
+        yield from _equalities(condition.left)
+        yield from _equalities(condition.right)
+    elif condition.operator in (nodes.BinaryOperator.EQUAL, nodes.BinaryOperator.DOUBLE_EQUAL):
+        left, right = condition.left, condition.right
+        if isinstance(left, nodes.ColumnReference) and isinstance(right, nodes.ColumnReference):
+            yield left, right
+
+
+def _child(view: JoinView, position: SourcePosition | None, environment: Environment) -> int:
+    """The side that a DELETE takes rows from: the child of the one foreign key between two sides."""
+    catalog = environment.context.catalog
+    children = [
+        index
+        for index, side in enumerate(view.sides)
+        for key in side.table.foreign_keys
+        if any(
+            parent_of(catalog, side.table, key) is other.table
+            for at, other in enumerate(view.sides)
+            if at != index
+        )
+    ]
+    if len(view.sides) != 2 or len(children) != 1:
+        raise unsupported(f"Deleting from several tables through view '{view.name}'", position)
+    return children[0]
+
+
+def _insert_refusal(view: JoinView, node: nodes.Insert) -> Error:
+    """What an INSERT through a join is told."""
+    if node.returning:
+        return coded(
+            "returning-through-view",
+            f"RETURNING through a multi-source (join) insert into view '{view.name}' is not yet supported",
+            node.position,
+        )
+    supplied = {fold(name) for name in node.columns} or {fold(output.name) for output in view.outputs}
+    for name in node.columns:
+        output = view.output(name)
+        if output is None:
+            return view.unknown(nodes.ColumnReference(name, position=node.table.position))
+    filled = {
+        (side, fold(output.column))
+        for output in view.outputs
+        if output.column is not None and fold(output.name) in supplied
+        for side in output.sides
+    }
+    keys = {
+        (_side_of(view.sides, part), fold(part.column))
+        for condition in view.conditions
+        for pair in _equalities(condition)
+        for part in pair
+    }
+    for index, side in enumerate(view.sides):
+        for column in side.table.columns:
+            optional = column.nullable or column.default is not None or column.generated is not None
+            if not optional and (index, fold(column.name)) not in filled | keys:
+                return sql_error(
+                    StatusCode.ERROR,
+                    f"cannot insert through view '{view.name}': base table '{side.table.name}' column"
+                    f" '{column.name}' is NOT NULL with no default, and the view gives it no value",
+                    node.table.position,
+                )
+    return unsupported(f"Inserting into several tables through view '{view.name}'", node.position)
