@@ -18,8 +18,7 @@ from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import Catalog, Derivation, TableSchema
 from quereus_store.sql import nodes
 from quereus_store.views.body import Body, TableKey, bind_body, key_of
-from quereus_store.views.creating import check_row_references, check_set
-from quereus_store.views.gates import check_gates
+from quereus_store.views.creating import check_row_references, check_set, gate
 from quereus_store.views.programs import Program
 from quereus_store.views.refreshing import stored_rows
 from quereus_store.views.reshaping import carry_over, plan_reshape
@@ -56,7 +55,7 @@ def attach(
     reshape = plan_reshape(table, columns, key)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(replace(reshape.table, schema=table.schema), rows)
-    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+    gate(session, reshape.table, body)
     changed = reshape.table
     if changed.columns != table.columns or changed.primary_key != table.primary_key:
         changed = carry_over(session, transaction, table, reshape)

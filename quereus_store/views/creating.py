@@ -45,7 +45,8 @@ from quereus_store.schema.objects import (
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import walk
 from quereus_store.views.body import Body, bind_body, key_of
-from quereus_store.views.gates import check_gates, duplicate_rows
+from quereus_store.views.gates import check_gates, check_size, duplicate_rows
+from quereus_store.views.graph import Member
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import body_columns, physical_key, with_key_collation
@@ -108,8 +109,15 @@ def _create_view(
     table = session.engine.module(module).create_table(transaction.writer(module), table)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     fill(session, transaction, table, rows, duplicate_rows(table))
-    check_gates(name, body, nondeterministic=session.options["nondeterministic_schema"])
+    gate(session, table, body)
     transaction.change_catalog(put_table(catalog, table))
+
+
+def gate(session: Session, table: TableSchema, body: Body) -> None:
+    """Raise UNSUPPORTED for a body that cannot be maintained, or only at too high a price."""
+    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+    threshold = session.options["materialized_view_rebuild_row_threshold"]
+    check_size(session.engine, Member(table, body), threshold)
 
 
 def _module(
@@ -183,7 +191,7 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     check_row_references(table)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(table, rows)
-    check_gates(name, body, nondeterministic=session.options["nondeterministic_schema"])
+    gate(session, table, body)
     table = session.engine.module(table.module).create_table(transaction.writer(table.module), table)
     fill(session, transaction, table, rows, None)
     transaction.change_catalog(put_table(catalog, table))

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.engine import Engine
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.analysis import is_deterministic, is_deterministic_expression
 from quereus_store.plan.text import expression_text
 from quereus_store.schema.objects import TableSchema
 from quereus_store.views.body import Body, hidden_scans, scans
+from quereus_store.views.graph import Member
+from quereus_store.views.plans import Maintained
 
 
 def check_gates(name: str, body: Body, *, nondeterministic: bool) -> None:
@@ -23,11 +26,39 @@ def check_gates(name: str, body: Body, *, nondeterministic: bool) -> None:
     """
     detail = next(_objections(body, nondeterministic), None)
     if detail is not None:
-        raise sql_error(
-            StatusCode.UNSUPPORTED,
-            f"materialized view '{name}' cannot be materialized: {detail}. For this body, use a plain"
-            " 'create view' (live re-evaluation) or 'create table ... as <body>' (a one-off snapshot)",
+        raise _refusal(name, detail)
+
+
+def check_size(engine: Engine, member: Member, threshold: float) -> None:
+    """Raise UNSUPPORTED where each change of a source would compute a large body anew.
+
+    ``threshold`` is the option ``materialized_view_rebuild_row_threshold``; 0 turns the gate off.
+    """
+    if not threshold:
+        return
+    table, rows = max(
+        ((source, engine.row_count(source)) for source in member.body.sources.values()),
+        key=lambda pair: pair[1],
+    )
+    strategies = Maintained(engine, member)
+    if rows > threshold and any(
+        strategies.strategy(frozenset((key,))) is strategies.rebuild for key in member.body.sources
+    ):
+        raise _refusal(
+            member.table.name,
+            "its only sound maintenance strategy is a full body rebuild, but its largest source"
+            f" '{table.qualified_name}' has ~{int(rows)} rows, over the"
+            f" materialized_view_rebuild_row_threshold ({threshold:g}) — every write would re-scan it. Raise"
+            " or disable the threshold (`pragma materialized_view_rebuild_row_threshold = 0`)",
         )
+
+
+def _refusal(name: str, detail: str) -> Error:
+    return sql_error(
+        StatusCode.UNSUPPORTED,
+        f"materialized view '{name}' cannot be materialized: {detail}. For this body, use a plain 'create"
+        " view' (live re-evaluation) or 'create table ... as <body>' (a one-off snapshot)",
+    )
 
 
 def _objections(body: Body, nondeterministic: bool) -> Iterator[str]:
