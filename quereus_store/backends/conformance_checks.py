@@ -241,7 +241,7 @@ def insert(backend: Backend, open_backend: Opener, folder: Path) -> None:
 
 
 def put_new(backend: Backend, open_backend: Opener, folder: Path) -> None:
-    """put_new stores what is new in any order; a wrong caller is told, and existing keys keep their values."""
+    """put_new stores new keys in any order; a wrong caller is told, and existing keys keep their values."""
     _fill(backend, [(b"c", b"old")])
     with backend.write() as writer:
         _expect(writer.put_new([]), True, "nothing")

@@ -566,7 +566,7 @@ def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> in
 
 def _put_new(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> bool:
     if _any_long([key for key, _ in items]):
-        return all([_insert_each(transaction, (item,)) is None for item in items])
+        return {_insert_each(transaction, (item,)) for item in items} == {None}
     _, added = transaction.txn.cursor().putmulti(items, True, False)
     return bool(added == len(items))
 

@@ -327,7 +327,7 @@ class MemoryWriteTransaction(MemoryReadTransaction):
         if self._append(items):
             return True
         put = self._own_state().put
-        return all([put(key, value, False) for key, value in items])
+        return False not in [put(key, value, False) for key, value in items]
 
     def _append(self, items: Sequence[Item]) -> bool:
         """Store sorted items behind all others, if that is what they are."""

@@ -131,13 +131,11 @@ def _insert_piece(
 
 def _add_new_entries(kv: WriteTransaction, rows: RowStore, index: IndexStore, items: list[Item]) -> None:
     """Add the entries of new rows to an index that admits equal ones; CORRUPT if one is there already."""
-    # Not put_many: what is known to be new need not be looked at for the sake of savepoints.
-    stop = kv.insert_many(items)
-    if stop is not None:
+    if not kv.put_new(items):
         raise sql_error(
             StatusCode.CORRUPT,
             f"index {index.index.name} of table {rows.schema.qualified_name} is corrupt: it has an entry "
-            f"for a row with key {rows.describe(items[stop][1])}, which did not exist",
+            "for a row that did not exist",
         )
 
 
