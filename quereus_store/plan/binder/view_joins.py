@@ -1,17 +1,18 @@
 """UPDATE and DELETE through views of inner joins (view-updates-and-lenses, section 7).
 
-A write through a join goes to one of its tables, the *written side*: for UPDATE the
-one whose columns are assigned, for DELETE the child of the one foreign key between
-two sides.  The statement's rows are those of the join, in which the written side's
-row may show several times; RETURNING finds the other sides' columns again by the
-join's conditions over the row as it was.  Writes that concern several tables at once
-are not built, nor are those through outer joins.
+A write through a join goes to some of its tables, the *written sides*: for UPDATE
+those whose columns are assigned, for DELETE the child of the one foreign key between
+two sides, else all of them.  The rows of the first are found by the whole join.  The
+mutations that follow read, where that side stands in the join, the rows that it
+changed as they were: so no predicate is judged over what the statement itself wrote.
+The last is the statement; RETURNING finds the other sides' columns again by the
+join's conditions over the rows as they were.  Outer joins and INSERT are not built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from quereus_store.errors import Error, SourcePosition, sql_error, unsupported
 from quereus_store.errors.codes import StatusCode
@@ -28,13 +29,23 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
 from quereus_store.plan.binder.relations import find_relation, row_columns
-from quereus_store.plan.binder.scopes import FromScope, RowScope, Source, image_of
+from quereus_store.plan.binder.scopes import FromScope, RowScope, Source, image_of, reference
 from quereus_store.plan.binder.view_bodies import coded, refusal
 from quereus_store.plan.expressions import BoundExpression, Column
-from quereus_store.plan.mutations import DeletePlan, MutationPlan, ReturningPlan, UpdatePlan
-from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan, Values
+from quereus_store.plan.mutations import MutationPlan, ReturningPlan
+from quereus_store.plan.nodes import (
+    CommonTable,
+    Filter,
+    Join,
+    JoinKind,
+    MutationScan,
+    PlanNode,
+    Project,
+    TableScan,
+    Values,
+)
 from quereus_store.schema.manager import parent_of
-from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.schema.objects import Catalog, Operation, TableSchema, fold
 from quereus_store.sql import nodes, traversal
 
 Columns = tuple[tuple[Column, ...], ...]
@@ -191,6 +202,34 @@ def _output(sides: Sequence[Side], name: str, expression: nodes.Expression) -> J
 
 
 @dataclass(frozen=True, slots=True)
+class _Sight:
+    """The sides' columns before and after the write, and what gives their rows."""
+
+    before: Columns
+    after: Columns
+    plans: tuple[PlanNode, ...]
+
+    def joined(self, which: Iterable[int]) -> PlanNode:
+        """All combinations of rows of some sides."""
+        plan: PlanNode | None = None
+        for index in which:
+            side = self.plans[index]
+            if plan is None:
+                plan = side
+            else:
+                plan = Join(plan.columns + side.columns, JoinKind.CROSS, plan, side, lateral=False)
+        return plan or Values((), ((),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A side's mutation, which comes before that of another side and gives it its rows."""
+
+    plan: MutationPlan
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class JoinStatement:
     """A mutation of a join view: where its clauses stand, and the view's name there."""
 
@@ -198,58 +237,106 @@ class JoinStatement:
     common_tables: tuple[CommonTable, ...]
     view: JoinView
     qualifier: str
+    done: dict[int, _Done] = field(default_factory=dict)
 
     def bind(self, node: nodes.DataModification) -> MutationPlan:
-        """The mutation of one side; raises ERROR, or UNSUPPORTED for what concerns several."""
+        """The mutation of the last side, which brings those of the others; raises ERROR or UNSUPPORTED."""
         if isinstance(node, nodes.Insert):
             raise _insert_refusal(self.view, node)
         if node.source is not None:
             raise unsupported("FROM or USING in a write through a join view", node.position)
-        return self._update(node) if isinstance(node, nodes.Update) else self._delete(node)
+        catalog = self.environment.context.catalog
+        assigned: dict[int, list[nodes.Assignment]] = {}
+        if isinstance(node, nodes.Update):
+            assigned = _assigned(self.view, node)
+            order = _parents_first(self.view, assigned, catalog)
+        else:
+            order = _deleted(self.view, catalog)
+        if len(order) > 1:
+            self._check_apart(node, order)
+        if len(order) > 2 and self.common_tables:
+            raise unsupported("WITH on a write to more than two tables of a join view", node.position)
+        for side in order[:-1]:
+            plan = self._side(node, side, assigned.get(side, []), last=False)
+            self.done[side] = _Done(plan, self.environment.context.number())
+        return self._side(node, order[-1], assigned.get(order[-1], []), last=True)
 
-    def _update(self, node: nodes.Update) -> UpdatePlan:
-        written, assignments = _assigned(self.view, node)
-        target = self._target(node, node.conflict_action, written)
+    def _check_apart(self, node: nodes.Update | nodes.Delete, order: Sequence[int]) -> None:
+        """Refuse a write to several tables that would read what it has already written."""
+        tables = [side.table for side in self.view.sides]
+        written = {tables[side].name for side in order}
+        if any(tables.count(tables[side]) > 1 for side in order):
+            raise unsupported("Writing several sides of a view that joins a table to itself", node.position)
+        assignments = node.assignments if isinstance(node, nodes.Update) else ()
+        read = [*assignments, *[part for part in (node.where, node.with_clause) if part is not None]]
+        for part in (part for root in read for part in traversal.walk(root)):
+            if not isinstance(part, nodes.TableReference):
+                continue
+            if part.schema is None and fold(part.name) in self.environment.common_tables:
+                continue
+            relation = find_relation(self.environment, part.schema, part.name, part.position)
+            if not isinstance(relation, TableSchema) or relation.name in written:
+                raise unsupported(
+                    "Reading a view or a written table in a write to several tables of a join view",
+                    part.position,
+                )
+
+    def _side(
+        self,
+        node: nodes.Update | nodes.Delete,
+        written: int,
+        assignments: list[nodes.Assignment],
+        *,
+        last: bool,
+    ) -> MutationPlan:
+        conflict = node.conflict_action if isinstance(node, nodes.Update) else None
+        table = self.view.sides[written].table
+        common_tables = self.common_tables if last else ()
+        target = target_on(self.environment, node, conflict, table, table.name, common_tables)
         plan, scope = self._rows(target, written, node.where)
-        values = bind_assignments(
-            target,
-            assignments,
-            ExpressionBinder(target.environment, scope),
-            image_of(target.old),
-            "",
-            "UPDATE",
+        operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
+        returning = (
+            self._returning(target, node, written, operation) if last else _both_images(target, operation)
         )
-        returning = self._returning(target, node, written, Operation.UPDATE)
+        if isinstance(node, nodes.Delete):
+            return delete_plan(target, plan, returning, matches_once=False)
+        binder = ExpressionBinder(target.environment, scope)
+        values = bind_assignments(target, assignments, binder, image_of(target.old), "", "UPDATE")
         return update_plan(target, plan, values, returning, matches_once=False)
 
-    def _delete(self, node: nodes.Delete) -> DeletePlan:
-        written = _child(self.view, node.position, self.environment)
-        target = self._target(node, None, written)
-        plan, _ = self._rows(target, written, node.where)
-        returning = self._returning(target, node, written, Operation.DELETE)
-        return delete_plan(target, plan, returning, matches_once=False)
+    def _sight(self, target: Target, written: int) -> _Sight:
+        """The sides as a mutation of one of them sees them; only its own columns are the same every time."""
+        before: list[tuple[Column, ...]] = []
+        after: list[tuple[Column, ...]] = []
+        plans: list[PlanNode] = []
+        tables = self.environment.context.references.tables
+        for index, side in enumerate(self.view.sides):
+            table = side.table
+            tables[table.schema, table.name] = table
+            done = self.done.get(index)
+            width = len(table.columns)
+            if done is not None:
+                assert done.plan.returning is not None
+                both = tuple(self.environment.renumbered(done.plan.returning.columns))
+                before.append(both[:width])
+                after.append(both[width:])
+                plans.append(MutationScan(both, done.plan, done.number))
+                continue
+            own = target.old if index == written else row_columns(self.environment, table)
+            before.append(own)
+            after.append(target.new if index == written else own)
+            plans.append(TableScan(own, table, tuple(range(width)), None))
+        return _Sight(tuple(before), tuple(after), tuple(plans))
 
-    def _target(
-        self, node: nodes.DataModification, conflict: nodes.ConflictAction | None, written: int
-    ) -> Target:
-        table = self.view.sides[written].table
-        return target_on(self.environment, node, conflict, table, table.name, self.common_tables)
-
-    def _columns(self, own: tuple[Column, ...], written: int) -> Columns:
-        """The columns of each side: those given for the written one, new ones for the others."""
-        return tuple(
-            [
-                own if index == written else row_columns(self.environment, side.table)
-                for index, side in enumerate(self.view.sides)
-            ]
-        )
+    def _binder(self, columns: Columns) -> ExpressionBinder:
+        return ExpressionBinder(self.view.environment, _scope(self.view, columns))
 
     def _rows(
         self, target: Target, written: int, where: nodes.Expression | None
     ) -> tuple[PlanNode, RowScope]:
-        columns = self._columns(target.old, written)
-        binder = ExpressionBinder(self.view.environment, _scope(self.view, columns))
-        plan = _joined(self, columns, range(len(columns)))
+        sight = self._sight(target, written)
+        binder = self._binder(sight.before)
+        plan = sight.joined(range(len(sight.plans)))
         conditions = list(map(binder.bind, self.view.conditions))
         if self.view.where is not None:
             conditions.append(binder.bind(self.view.where))
@@ -272,29 +359,33 @@ class JoinStatement:
         own = self.view.sides[written].table
         if [side.table for side in self.view.sides].count(own) > 1:
             raise unsupported("RETURNING through a view that joins a table to itself", node.position)
-        old = self._outputs(target, written, target.old)
-        new = old if operation is Operation.DELETE else self._outputs(target, written, target.new)
+        old = self._outputs(target, written, after=False)
+        new = old if operation is Operation.DELETE else self._outputs(target, written, after=True)
         rows = ReturningRows(self.qualifier, self.view.schema, new, old, self.view.unknown)
         return returning_over(target.environment, rows, node.returning, operation)
 
-    def _outputs(self, target: Target, written: int, own: tuple[Column, ...]) -> NamedExpressions:
+    def _outputs(self, target: Target, written: int, *, after: bool) -> NamedExpressions:
         """The view's columns over one image of the written row; the other sides are found by the old one."""
         outputs: list[tuple[str, BoundExpression]] = []
         for output in self.view.outputs:
-            columns = self._columns(own, written)
-            binder = ExpressionBinder(self.view.environment, _scope(self.view, columns))
-            value = binder.bind(output.expression)
+            sight = self._sight(target, written)
+            value = self._binder(sight.after if after else sight.before).bind(output.expression)
             if not output.sides <= {written}:
-                before = tuple([target.old if each is own else each for each in columns])
-                finder = ExpressionBinder(self.view.environment, _scope(self.view, before))
-                others = _joined(self, columns, [at for at in range(len(columns)) if at != written])
-                found = Filter(
-                    others.columns, others, conjunction(list(map(finder.bind, self.view.conditions)))
-                )
+                finder = self._binder(sight.before)
+                others = sight.joined(index for index in range(len(sight.plans)) if index != written)
+                condition = conjunction(list(map(finder.bind, self.view.conditions)))
+                found = Filter(others.columns, others, condition)
                 made = self.environment.column(output.name, value.type, True, value.collation)
                 value = scalar(Project((made,), found, (value,)), None)
             outputs.append((output.name, value))
         return tuple(outputs)
+
+
+def _both_images(target: Target, operation: Operation) -> ReturningPlan:
+    """RETURNING of a side that others follow: its row as it was, then as it is."""
+    columns = target.old + (target.old if operation is Operation.DELETE else target.new)
+    made = tuple(target.environment.renumbered(columns))
+    return ReturningPlan(made, tuple(map(reference, columns)))
 
 
 def _scope(view: JoinView, columns: Columns) -> FromScope:
@@ -312,28 +403,12 @@ def _scope(view: JoinView, columns: Columns) -> FromScope:
     return FromScope(sources, seen, None)
 
 
-def _joined(statement: JoinStatement, columns: Columns, which: Sequence[int]) -> PlanNode:
-    """All combinations of rows of some sides."""
-    plan: PlanNode | None = None
-    tables = statement.environment.context.references.tables
-    for index in which:
-        table = statement.view.sides[index].table
-        tables[table.schema, table.name] = table
-        scan = TableScan(columns[index], table, tuple(range(len(columns[index]))), None)
-        if plan is None:
-            plan = scan
-        else:
-            plan = Join(plan.columns + scan.columns, JoinKind.CROSS, plan, scan, lateral=False)
-    return plan or Values((), ((),))
-
-
 # --- which side ---------------------------------------------------------------------------------------------
 
 
-def _assigned(view: JoinView, node: nodes.Update) -> tuple[int, list[nodes.Assignment]]:
-    """The side that a SET writes, and the SET in terms of its columns."""
-    below: list[nodes.Assignment] = []
-    written: set[int] = set()
+def _assigned(view: JoinView, node: nodes.Update) -> dict[int, list[nodes.Assignment]]:
+    """The sides that a SET writes, each with the SET in terms of its columns."""
+    below: dict[int, list[nodes.Assignment]] = {}
     for assignment in node.assignments:
         place = assignment.position
         if isinstance(assignment, nodes.MultiAssignment):
@@ -344,14 +419,11 @@ def _assigned(view: JoinView, node: nodes.Update) -> tuple[int, list[nodes.Assig
         if output.column is None:
             text = f"column '{output.name}' is a computed (non-invertible) expression and is read-only"
             raise refusal(view.name, "no-inverse", text, place)
-        written |= output.sides
-        below.append(nodes.Assignment(output.column, assignment.value, position=place))
-    if len(written) > 1:
-        raise unsupported(f"Assigning columns of several tables through view '{view.name}'", node.position)
-    side = written.pop()
-    for assignment in below:
-        _check_value(view, side, assignment)
-    return side, below
+        (side,) = output.sides
+        written = nodes.Assignment(output.column, assignment.value, position=place)
+        _check_value(view, side, written)
+        below.setdefault(side, []).append(written)
+    return below
 
 
 def _check_value(view: JoinView, side: int, assignment: nodes.Assignment) -> None:
@@ -410,22 +482,37 @@ def _equalities(
             yield left, right
 
 
-def _child(view: JoinView, position: SourcePosition | None, environment: Environment) -> int:
-    """The side that a DELETE takes rows from: the child of the one foreign key between two sides."""
-    catalog = environment.context.catalog
-    children = [
-        index
+def _references(view: JoinView, catalog: Catalog) -> list[tuple[int, int]]:
+    """The foreign keys between sides, as child and parent."""
+    return [
+        (index, at)
         for index, side in enumerate(view.sides)
         for key in side.table.foreign_keys
-        if any(
-            parent_of(catalog, side.table, key) is other.table
-            for at, other in enumerate(view.sides)
-            if at != index
-        )
+        for at, other in enumerate(view.sides)
+        if at != index and parent_of(catalog, side.table, key) is other.table
     ]
-    if len(view.sides) != 2 or len(children) != 1:
-        raise unsupported(f"Deleting from several tables through view '{view.name}'", position)
-    return children[0]
+
+
+def _parents_first(view: JoinView, sides: Iterable[int], catalog: Catalog) -> list[int]:
+    """Sides in the order of writing: parents before children, what comes later in FROM before the rest."""
+    waiting = sorted(sides, reverse=True)
+    references = _references(view, catalog)
+    order: list[int] = []
+    while waiting:
+        free = [
+            side for side in waiting if not any((side, other) in references for other in waiting)
+        ] or waiting
+        order.append(free[0])
+        waiting.remove(free[0])
+    return order
+
+
+def _deleted(view: JoinView, catalog: Catalog) -> list[int]:
+    """The sides that a DELETE takes rows from: the child if one key joins two, else all, children first."""
+    references = _references(view, catalog)
+    if len(view.sides) == 2 and len(references) == 1:
+        return [references[0][0]]
+    return _parents_first(view, range(len(view.sides)), catalog)[::-1]
 
 
 def _insert_refusal(view: JoinView, node: nodes.Insert) -> Error:
