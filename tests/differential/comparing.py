@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import quereus_store
 from tests.differential.queries import Query
 from tests.differential.worlds import World
+
+_STEPS = 150
+"""How many times ten thousand steps SQLite may take."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -44,27 +48,36 @@ def compare(expected: Rows, actual: Rows, query: Query, label: str) -> None:
     wanted, got = normalized(expected, query.types), normalized(actual, query.types)
     if Counter(wanted) != Counter(got):
         missing, extra = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
-        raise Difference(
-            f"{label}: missing {dict(missing)}, extra {dict(extra)}\n{query.quereus}\n{query.sqlite}\n{query.parameters}"
-        )
+        counts = f"missing {_some(missing)}, extra {_some(extra)}"
+        raise Difference(f"{label}: {counts}\n{query.quereus}\n{query.sqlite}\n{query.parameters}")
     if query.ordered:
         orders = [[tuple(row[index] for index in query.ordered) for row in rows] for rows in (wanted, got)]
         if orders[0] != orders[1]:
-            raise Difference(
-                f"{label}: order {orders[1]} instead of {orders[0]}\n{query.quereus}\n{query.parameters}"
-            )
+            order = f"order {orders[1][:20]} instead of {orders[0][:20]}"
+            raise Difference(f"{label}: {order}\n{query.quereus}\n{query.parameters}")
+
+
+def _some(counted: Counter[tuple[Any, ...]]) -> str:
+    rows = ", ".join(f"{row}: {count}" for row, count in counted.most_common(20))
+    return "{" + rows + ("}" if len(counted) <= 20 else ", ...}")
 
 
 def run(connection: quereus_store.Connection, sql: str, parameters: dict[str, object], label: str) -> Rows:
     """All rows of a query; any exception is a difference."""
+    started = time.perf_counter()
     try:
-        return connection.execute(sql, parameters).fetchall()
+        rows = connection.execute(sql, parameters).fetchall()
+        if time.perf_counter() - started > 5:
+            print("SLOW", label, time.perf_counter() - started, sql, parameters)
+        return rows
     except Exception as error:
         raise Difference(f"{label}: {type(error).__name__}: {error}\n{sql}\n{parameters}") from error
 
 
 def sqlite_rows(world: World, query: Query) -> Rows | None:
-    """SQLite's answer, None where SQLite itself refuses the query."""
+    """SQLite's answer, None where SQLite itself refuses the query or takes too many steps."""
+    steps = iter(range(_STEPS))
+    world.sqlite.set_progress_handler(lambda: next(steps, -1) < 0, 10_000)
     try:
         return world.sqlite.execute(query.sqlite, query.parameters).fetchall()
     except sqlite3.Error:

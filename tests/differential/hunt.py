@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.differential.choices import Choices, shrink
 from tests.differential.comparing import Difference, check_query
+from tests.differential.histories import run_history
 from tests.differential.queries import Queries
 from tests.differential.worlds import World, open_world
 
@@ -28,11 +29,57 @@ def check_random_query(world: World, choices: Choices) -> bool:
 CHECKS: dict[str, Check] = {"query": check_random_query}
 
 
+def hunt_histories(seed: int, count: int, durable: bool, limit: int) -> int:
+    """Random histories of changes."""
+    found = 0
+    backends = ("memory", "lmdb", "leveldb") if durable else ("memory",)
+
+    def attempt(choices: Choices) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            run_history(choices, Path(folder), backends)
+
+    for number in range(seed, seed + count):
+        choices = Choices(number)
+        try:
+            attempt(choices)
+        except Difference as error:
+            found += 1
+            print(f"--- history {number}")
+            smallest = minimal(attempt, choices.recorded, error)
+            print(smallest, flush=True)
+            if found >= limit:
+                break
+    print(f"{count} done, {found} differences")
+    return found
+
+
+def minimal(attempt: Callable[[Choices], object], recorded: Sequence[int], error: Difference) -> Difference:
+    """The difference of the smallest list of choices that still makes one, found within a minute."""
+    smallest = error
+    until = time.monotonic() + 60
+
+    def fails(candidate: Sequence[int]) -> bool:
+        nonlocal smallest
+        if time.monotonic() > until:
+            return False
+        try:
+            attempt(Choices(replay=candidate))
+        except Difference as again:
+            smallest = again
+            return True
+        except (IndexError, sqlite3.Error):
+            return False
+        return False
+
+    shrink(recorded, fails)
+    return smallest
+
+
 def first_line(error: BaseException) -> str:
     return str(error).split("\n")[0]
 
 
-def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, limit: int) -> int:
+def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, limit: int, wide: bool) -> int:
     found = 0
     refused = 0
     started = time.monotonic()
@@ -40,7 +87,7 @@ def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, lim
         for number in range(0, count, per_world):
             world_seed = seed + number
             path = Path(folder) / str(world_seed) if durable else None
-            world = open_world(Choices(world_seed), path)
+            world = open_world(Choices(world_seed), path, (40, 200, 1500) if wide else (0, 3, 6, 9, 14), wide)
             for query_seed in range(world_seed, world_seed + per_world):
                 choices = Choices(query_seed)
                 try:
@@ -60,35 +107,24 @@ def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, lim
 def report(
     check: Check, world: World, world_seed: int, query_seed: int, recorded: Sequence[int], error: Difference
 ) -> None:
-    smallest = error
-
-    def fails(candidate: Sequence[int]) -> bool:
-        nonlocal smallest
-        try:
-            check(world, Choices(replay=candidate))
-        except Difference as again:
-            smallest = again
-            return True
-        except (IndexError, sqlite3.Error):
-            return False
-        return False
-
     print(f"--- world {world_seed}, query {query_seed}, indexes {list(world.indexes)}")
-    best = shrink(recorded, fails)
-    fails(best)
-    print(smallest, flush=True)
+    print(minimal(lambda choices: check(world, choices), recorded, error), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=sorted(CHECKS), nargs="?", default="query")
+    parser.add_argument("kind", choices=[*sorted(CHECKS), "history"], nargs="?", default="query")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--world", type=int, default=50, help="queries per database")
     parser.add_argument("--durable", action="store_true", help="on LMDB and LevelDB as well")
+    parser.add_argument("--wide", action="store_true", help="tables of up to 1500 rows")
     parser.add_argument("--limit", type=int, default=5, help="stop after so many differences")
     given = parser.parse_args()
-    hunt(CHECKS[given.kind], given.seed, given.count, given.world, given.durable, given.limit)
+    if given.kind == "history":
+        hunt_histories(given.seed, given.count, given.durable, given.limit)
+        return
+    hunt(CHECKS[given.kind], given.seed, given.count, given.world, given.durable, given.limit, given.wide)
 
 
 if __name__ == "__main__":

@@ -235,7 +235,7 @@ class ExpressionCompiler:
         source = self.value(last)
         for operand in reversed(first):
             value = self.value(operand)
-            if not operand.nullable:
+            if not operand.nullable or self.module.is_value(value):
                 source = value
             elif _is_simple(operand):
                 source = f"({value} if {value} is not None else {source})"
@@ -277,7 +277,7 @@ class ExpressionCompiler:
             for argument, source in zip(
                 expression.arguments, arguments[-len(expression.arguments) :], strict=False
             )
-            if argument.nullable
+            if argument.nullable and not self.module.is_value(source)
         ]
         if not function.null_propagates or not nullable:
             return call

@@ -268,9 +268,10 @@ class CarefulInsert(Careful):
         self.judge(plan.checks, parts.violated, row, row, reading=False)
         displaced: Row | None = None
         while True:
-            conflict = self._first_conflict(runtime, row, displaced)
-            if conflict is None:
+            conflicts = self._conflicts(runtime, row, displaced)
+            if not conflicts:
                 break
+            conflict = conflicts[0]
             action = self.action_of(conflict.constraint)
             if action is ConflictAction.REPLACE:
                 if conflict.constraint is None:
@@ -281,9 +282,10 @@ class CarefulInsert(Careful):
                         displaced = self.current(runtime, displaced)
                 continue
             if action is not ConflictAction.IGNORE and self.upserts.clauses:
-                clause = self.upserts.matching(conflict, row)
-                if clause is not None:
-                    return self.upserts.apply(runtime, parts, clause, conflict.existing, row)
+                found = self.upserts.matching(conflicts, row)
+                if found is not None:
+                    clause, existing = found
+                    return self.upserts.apply(runtime, parts, clause, existing, row)
             raise self.fail(self.key_error(conflict.constraint, row), action)
         self._write(runtime, row, displaced)
         self.judge(plan.checks, parts.violated, row, row, reading=True)
@@ -291,10 +293,10 @@ class CarefulInsert(Careful):
         self.defer(runtime, row, None)
         return row, row
 
-    def _first_conflict(self, runtime: MutationRuntime, row: Row, displaced: Row | None) -> Conflict | None:
+    def _conflicts(self, runtime: MutationRuntime, row: Row, displaced: Row | None) -> Sequence[Conflict]:
         writer = runtime.transaction.writer(self.table.module)
-        conflicts: Sequence[Conflict] = self.handle.conflicts(writer, row, displaced)
-        return conflicts[0] if conflicts else None
+        found: Sequence[Conflict] = self.handle.conflicts(writer, row, displaced)
+        return found
 
     def _write(self, runtime: MutationRuntime, row: Row, displaced: Row | None) -> None:
         transaction = runtime.transaction

@@ -52,9 +52,13 @@ class Upserts:
         self._careful = careful
         self.clauses = [self._clause(number, plan) for number, plan in enumerate(careful.plan.upserts)]
 
-    def matching(self, conflict: Conflict, proposed: Row) -> Clause | None:
-        """The first clause for a conflict."""
-        return next((clause for clause in self.clauses if clause.matches(conflict.existing, proposed)), None)
+    def matching(self, conflicts: Sequence[Conflict], proposed: Row) -> tuple[Clause, Row] | None:
+        """The first clause that is for one of the rows in the way, and that row."""
+        for clause in self.clauses:
+            for conflict in conflicts:
+                if clause.matches(conflict.existing, proposed):
+                    return clause, conflict.existing
+        return None
 
     def apply(
         self, runtime: MutationRuntime, parts: Parts, clause: Clause, existing: Row, proposed: Row
