@@ -16,6 +16,8 @@ from typing import Any
 from quereus_store import views
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.engine import Engine
+from quereus_store.execute.session import Session
+from quereus_store.execute.transactions import ReadView
 from quereus_store.functions.registry import Function
 from quereus_store.functions.user import aggregate_function_from, scalar_function_from, table_function_from
 from quereus_store.modules.contract import CatalogProblem, Module
@@ -61,18 +63,31 @@ class Database:
         return self.engine.problems
 
     def check(self) -> list[Finding]:
-        """What the storage finds wrong with its rows, keys, indexes and counts; empty when in order.
+        """What is wrong with rows, keys, indexes, counts, and maintained tables; empty when in order.
 
-        Reads the whole database from one snapshot and changes nothing.
+        Reads the whole database and changes nothing.
         """
+        findings: list[Finding] = []
         module = self.engine.persistent_module
-        if not isinstance(module, StoreModule):
+        if isinstance(module, StoreModule):
+            snapshot = module.begin_read()
+            try:
+                findings += check_store(module, snapshot)
+            finally:
+                snapshot.rollback()
+        return findings + self._check_views()
+
+    def _check_views(self) -> list[Finding]:
+        """Maintained tables against their bodies."""
+        maintenance = self.engine.maintenance
+        if not isinstance(maintenance, views.Maintainer):
             return []
-        snapshot = module.begin_read()
+        view = ReadView(self.engine)
         try:
-            return check_store(module, snapshot)
+            found = list(views.differing_tables(maintenance, Session(self.engine), view))
         finally:
-            snapshot.rollback()
+            view.release()
+        return [Finding(place, what) for place, what in found]
 
     # -- what programs add ---------------------------------------------------------
 

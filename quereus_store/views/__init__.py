@@ -21,12 +21,14 @@ its sources.
 ``writing``      writing derived rows and judging their constraints
 ``maintainer``   the end of a statement
 ``restoring``    reopening
+``checking``     comparing tables with their bodies
 ``reporting``    what EXPLAIN and ``maintenance_info()`` tell
 ``deltas/``      programs that work from what changed
 ===============  ===================================================================
 """
 
 from quereus_store.execute.engine import Engine
+from quereus_store.views.checking import differing_tables
 from quereus_store.views.maintainer import Maintainer
 from quereus_store.views.reporting import maintenance_info
 
@@ -39,4 +41,4 @@ def install(engine: Engine) -> Maintainer:
     return maintainer
 
 
-__all__ = ["Maintainer", "install"]
+__all__ = ["Maintainer", "differing_tables", "install"]

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from quereus_store.errors import Error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.engine import Engine
 from quereus_store.schema.manager import tables_of
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, TableKey, bind_body, key_of
+from quereus_store.views.shape import keeps_key, same_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +94,30 @@ class Graphs:
             if table.derivation is None or table.derivation.stale:
                 continue
             try:
-                found[key_of(table)] = Member(table, self.body(catalog, table))
+                body = self.body(catalog, table)
+                check_fit(table, body)
             except Error as error:
                 broken.append((table, error))
+            else:
+                found[key_of(table)] = Member(table, body)
         members = tuple(_in_order(found))
         sources = frozenset(key for member in members for key in member.body.sources)
         if broken:
             # What they read is not known, so every change may be one of theirs.
             sources |= frozenset(key_of(table) for table in tables_of(catalog))
         return Graph(members, sources, tuple(broken), found)
+
+
+def check_fit(table: TableSchema, body: Body) -> None:
+    """Raise ERROR where stored rows cannot be those of the body: another shape, or no key of it.
+
+    Statements keep that from happening; a function or collation that a program registers otherwise than
+    when the table was made does not.
+    """
+    if not (same_shape(table, body) and keeps_key(table, body)):
+        raise sql_error(
+            StatusCode.ERROR, f"the body of '{table.qualified_name}' no longer has the shape of its table"
+        )
 
 
 def _in_order(found: Mapping[TableKey, Member]) -> Iterator[Member]:

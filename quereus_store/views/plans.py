@@ -45,7 +45,7 @@ from quereus_store.views.writing import TableWriter
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
-    from quereus_store.execute.transactions import Transaction
+    from quereus_store.execute.transactions import ReadView, Transaction
 
 
 class Strategy(Protocol):
@@ -83,7 +83,7 @@ class Rebuild:
         wanted = self.program.rows(session, transaction)
         return self._rows.difference(self.stored(transaction), wanted)
 
-    def stored(self, transaction: Transaction) -> list[Row]:
+    def stored(self, transaction: ReadView) -> list[Row]:
         """All rows of the table."""
         handle = self._engine.table(self._table)
         reader = transaction.reader(self._table.module)

@@ -24,8 +24,13 @@ from quereus_store.views.gates import check_gates, duplicate_rows
 from quereus_store.views.programs import Program
 from quereus_store.views.reshaping import carry_over, plan_reshape
 from quereus_store.views.rows import RowSet
-from quereus_store.views.shape import body_columns, physical_key, with_key_collation
-from quereus_store.views.staleness import keeps_key, same_shape
+from quereus_store.views.shape import (
+    body_columns,
+    keeps_key,
+    physical_key,
+    same_shape,
+    with_key_collation,
+)
 from quereus_store.views.writing import judge_rows, write_difference
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from quereus_store.schema.objects import (
     ColumnSchema,
     KeyPart,
     PrimaryKey,
+    TableSchema,
 )
 from quereus_store.types import ANY, NULL
 from quereus_store.types import CollationRank as Rank
@@ -97,3 +98,24 @@ def with_key_collation(
     )
     parts = [KeyPart(part.column, part.descending, changed[part.column].collation) for part in key.parts]
     return changed, PrimaryKey(tuple(parts))
+
+
+def same_shape(table: TableSchema, body: Body) -> bool:
+    """Whether a table has the columns that a body gives."""
+    names = [column.name for column in table.columns]
+    if len(names) != len(body.plan.columns):
+        return False
+    assert table.derivation is not None
+    given = table.derivation.columns or [column.name for column in body.plan.columns]
+    columns, _ = with_key_collation(body_columns(body, given), table.primary_key, table.module_arguments)
+    return [_outline(column) for column in columns] == [_outline(column) for column in table.columns]
+
+
+def _outline(column: ColumnSchema) -> tuple[object, ...]:
+    return column.name, column.type, column.nullable, column.collation
+
+
+def keeps_key(table: TableSchema, body: Body) -> bool:
+    """Whether the stored key still is a key of the body's rows."""
+    ids = [column.id for column in body.plan.columns]
+    return body.facts.is_key([ids[part.column] for part in table.primary_key.parts])

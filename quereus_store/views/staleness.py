@@ -19,10 +19,10 @@ from quereus_store.errors import Error
 from quereus_store.execute.codegen.compiler import every_node
 from quereus_store.plan.nodes import TableScan, expressions, referenced_columns
 from quereus_store.schema.manager import put_table, tables_of
-from quereus_store.schema.objects import Catalog, ColumnSchema, TableSchema
+from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, TableKey, key_of
 from quereus_store.views.graph import Member
-from quereus_store.views.shape import body_columns, with_key_collation
+from quereus_store.views.shape import keeps_key, same_shape
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -95,27 +95,6 @@ def _recompiled(maintainer: Maintainer, catalog: Catalog, member: Member, table:
 def _places(body: Body) -> set[tuple[str, int]]:
     """Where the rows of the sources are kept: what a rename leaves as it was."""
     return {(table.module, table.storage_id) for table in body.sources.values()}
-
-
-def same_shape(table: TableSchema, body: Body) -> bool:
-    """Whether a table has the columns that a body gives."""
-    names = [column.name for column in table.columns]
-    if len(names) != len(body.plan.columns):
-        return False
-    assert table.derivation is not None
-    given = table.derivation.columns or [column.name for column in body.plan.columns]
-    columns, _ = with_key_collation(body_columns(body, given), table.primary_key, table.module_arguments)
-    return [_outline(column) for column in columns] == [_outline(column) for column in table.columns]
-
-
-def _outline(column: ColumnSchema) -> tuple[object, ...]:
-    return column.name, column.type, column.nullable, column.collation
-
-
-def keeps_key(table: TableSchema, body: Body) -> bool:
-    """Whether the stored key still is a key of the body's rows."""
-    ids = [column.id for column in body.plan.columns]
-    return body.facts.is_key([ids[part.column] for part in table.primary_key.parts])
 
 
 def _pairs(old: Body, new: Body) -> Iterable[tuple[TableSchema, TableSchema]]:
