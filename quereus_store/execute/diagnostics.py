@@ -67,7 +67,8 @@ class Diagnostics:
     def _plan(self, sql: str) -> Iterator[tuple[int, PlanLine]]:
         prepared = self._session.prepare(self._session.single_statement(sql))
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared.compiled.source_plan
-        level, inside = 0, []
+        level = 0
+        inside: list[int] = []
         for line in explain_plan(plan, self._session.engine):
             while inside and line.depth <= inside[-1]:
                 inside.pop()

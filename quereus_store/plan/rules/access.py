@@ -124,18 +124,25 @@ def offers_of(scan: nodes.TableScan, predicates: Sequence[BoundExpression]) -> I
                     positions[comparison.column.id], Comparison(comparison.operator), comparison.using
                 )
                 yield Offer(predicate, constraint, (comparison.value,))
-        member = membership(predicate, own)
-        if member is not None and isinstance(member.operand, ColumnRef):
-            if all(seekable(member.operand.type, item.type, "=") for item in member.items):
-                constraint = ColumnConstraint(
-                    positions[member.operand.id], Comparison.IN, member.using, values=len(member.items)
-                )
-                yield Offer(predicate, constraint, member.items)
+        yield from _membership_offers(predicate, own, positions)
         if isinstance(predicate, IsTest) and predicate.test is Truth.NULL and not predicate.negated:
             operand = predicate.operand
             if isinstance(operand, ColumnRef) and operand.id in own:
                 null = Literal(operand.type, True, None, None)
                 yield Offer(predicate, ColumnConstraint(positions[operand.id], Comparison.IS_NULL), (null,))
+
+
+def _membership_offers(
+    predicate: BoundExpression, own: frozenset[int], positions: dict[int, int]
+) -> Iterator[Offer]:
+    """A conjunct ``column in (...)`` as a constraint."""
+    member = membership(predicate, own)
+    if member is None or not isinstance(member.operand, ColumnRef):
+        return
+    if all(seekable(member.operand.type, item.type, "=") for item in member.items):
+        position = positions[member.operand.id]
+        constraint = ColumnConstraint(position, Comparison.IN, member.using, values=len(member.items))
+        yield Offer(predicate, constraint, member.items)
 
 
 def seekable(column: LogicalType, value: LogicalType, operator: str) -> bool:
