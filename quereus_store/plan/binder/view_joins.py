@@ -11,7 +11,7 @@ join's conditions over the rows as they were.  Outer joins and INSERT are not bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from quereus_store.errors import Error, SourcePosition, sql_error, unsupported
@@ -28,9 +28,9 @@ from quereus_store.plan.binder.dml_parts import (
 )
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
-from quereus_store.plan.binder.relations import find_relation, row_columns
+from quereus_store.plan.binder.relations import expand_view, find_relation, row_columns
 from quereus_store.plan.binder.scopes import FromScope, RowScope, Source, image_of, reference
-from quereus_store.plan.binder.view_bodies import coded, refusal
+from quereus_store.plan.binder.view_bodies import coded, plain_select, refusal
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.plan.mutations import MutationPlan, ReturningPlan
 from quereus_store.plan.nodes import (
@@ -45,7 +45,7 @@ from quereus_store.plan.nodes import (
     Values,
 )
 from quereus_store.schema.manager import parent_of
-from quereus_store.schema.objects import Catalog, Operation, TableSchema, fold
+from quereus_store.schema.objects import Catalog, Operation, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
 
 Columns = tuple[tuple[Column, ...], ...]
@@ -94,6 +94,19 @@ class JoinView:
 
 
 # --- opening ------------------------------------------------------------------------------------------------
+
+
+def join_of_view(
+    environment: Environment, view: ViewSchema, position: SourcePosition | None
+) -> JoinView | None:
+    """A view of a join, taken apart; None for another view. Raises ERROR for one that is not writable."""
+    body = view.query.body
+    if not isinstance(body, nodes.Select) or not isinstance(body.source, nodes.Join):
+        return None
+    names = [column.name for column in expand_view(environment, view, position).columns]
+    inner = environment.inside_stored_body(view.schema, (view.schema, view.name))
+    select = plain_select(inner, view.query, view.name, "view", position)
+    return open_join(inner.with_schemas(select.schema_path), select, names, view.name, view.schema, position)
 
 
 def open_join(
@@ -460,7 +473,7 @@ def _finds_one(view: JoinView, side: int) -> bool:
                     found = table.column_index(own.column)
                     fixed |= set() if found is None else {found}
     keys = [{part.column for part in table.primary_key.parts}]
-    keys += [set(unique.columns) for unique in table.unique_constraints]
+    keys += [set(unique.columns) for unique in table.unique_constraints if not unique.from_index]
     return any(key and key <= fixed for key in keys) or any(
         {part.column for part in index.parts} <= fixed
         for index in table.indexes
@@ -528,13 +541,27 @@ def _insert_refusal(view: JoinView, node: nodes.Insert) -> Error:
         output = view.output(name)
         if output is None:
             return view.unknown(nodes.ColumnReference(name, position=node.table.position))
+    missing = unfilled_column(view, supplied)
+    if missing is not None:
+        side, column = missing
+        return sql_error(
+            StatusCode.ERROR,
+            f"cannot insert through view '{view.name}': base table '{side.table.name}' column '{column}' is"
+            " NOT NULL with no default, and the view gives it no value",
+            node.table.position,
+        )
+    return unsupported(f"Inserting into several tables through view '{view.name}'", node.position)
+
+
+def unfilled_column(view: JoinView, supplied: Set[str]) -> tuple[Side, str] | None:
+    """The first column that needs a value and gets none where the outputs ``supplied`` (folded) have one."""
     filled = {
         (side, fold(output.column))
         for output in view.outputs
         if output.column is not None and fold(output.name) in supplied
         for side in output.sides
     }
-    keys = {
+    equated = {
         (_side_of(view.sides, part), fold(part.column))
         for condition in view.conditions
         for pair in _equalities(condition)
@@ -543,11 +570,6 @@ def _insert_refusal(view: JoinView, node: nodes.Insert) -> Error:
     for index, side in enumerate(view.sides):
         for column in side.table.columns:
             optional = column.nullable or column.default is not None or column.generated is not None
-            if not optional and (index, fold(column.name)) not in filled | keys:
-                return sql_error(
-                    StatusCode.ERROR,
-                    f"cannot insert through view '{view.name}': base table '{side.table.name}' column"
-                    f" '{column.name}' is NOT NULL with no default, and the view gives it no value",
-                    node.table.position,
-                )
-    return unsupported(f"Inserting into several tables through view '{view.name}'", node.position)
+            if not optional and (index, fold(column.name)) not in filled | equated:
+                return side, column.name
+    return None

@@ -19,6 +19,7 @@ from quereus_store.plan.binder.view_bodies import (
     open_view,
     source_column,
 )
+from quereus_store.plan.binder.view_joins import JoinView, join_of_view, unfilled_column
 from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema, fold
 
 _NOWHERE = ColumnLineage(False)
@@ -34,6 +35,9 @@ def lineage_of(context: BindContext, relation: ViewSchema | TableSchema) -> Line
     environment = Environment.of(context)
     try:
         if isinstance(relation, ViewSchema):
+            join = join_of_view(environment, relation, None)
+            if join is not None:
+                return _join_lineage(join)
             view = open_view(environment, relation, None)
         else:
             view = open_maintained(environment, relation, None)
@@ -49,6 +53,39 @@ def lineage_of(context: BindContext, relation: ViewSchema | TableSchema) -> Line
         (view.table.name,),
         tuple([output.name for output in view.outputs]),
         columns,
+    )
+
+
+def _join_lineage(view: JoinView) -> Lineage:
+    columns: list[ColumnLineage] = []
+    shown: set[tuple[int, str]] = set()
+    for output in view.outputs:
+        if output.column is None:
+            columns.append(_NOWHERE)
+            continue
+        (side,) = output.sides
+        table = view.sides[side].table
+        found = table.column_index(output.column)
+        assert found is not None
+        column = table.columns[found]
+        if column.generated is None:
+            shown.add((side, column.name))
+            columns.append(ColumnLineage(True, table.name, column.name))
+        else:
+            columns.append(_NOWHERE)
+    keys = {
+        (index, side.table.columns[part.column].name)
+        for index, side in enumerate(view.sides)
+        for part in side.table.primary_key.parts
+    }
+    names = tuple([output.name for output in view.outputs])
+    return Lineage(
+        unfilled_column(view, set(map(fold, names))) is None,
+        bool(shown),
+        keys <= shown,
+        tuple(sorted({side.table.name for side in view.sides})),
+        names,
+        tuple(columns),
     )
 
 

@@ -28,7 +28,7 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
-from quereus_store.plan.binder.relations import COMMITTED, expand_view, find_relation
+from quereus_store.plan.binder.relations import COMMITTED, find_relation
 from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of, reference
 from quereus_store.plan.binder.view_bodies import (
     Output,
@@ -41,14 +41,13 @@ from quereus_store.plan.binder.view_bodies import (
     open_common_table,
     open_maintained,
     open_view,
-    plain_select,
     read_only_column,
     refusal,
     row_of_view,
     source_names,
     turned_round,
 )
-from quereus_store.plan.binder.view_joins import JoinStatement, JoinView, open_join
+from quereus_store.plan.binder.view_joins import JoinStatement, JoinView, join_of_view
 from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, ReturningPlan, UpdatePlan
 from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation, TableSchema, ViewSchema, fold
@@ -152,17 +151,7 @@ def _open_join(environment: Environment, node: nodes.DataModification) -> JoinVi
     if written.schema is None and _is_common_table(environment, node, written.name):
         return None
     view = find_relation(environment, written.schema, written.name, written.position)
-    if not isinstance(view, ViewSchema) or not _is_join(view.query.body):
-        return None
-    names = [column.name for column in expand_view(environment, view, written.position).columns]
-    inner = environment.inside_stored_body(view.schema, (view.schema, view.name))
-    select = plain_select(inner, view.query, view.name, "view", written.position)
-    inner = inner.with_schemas(select.schema_path)
-    return open_join(inner, select, names, view.name, view.schema, written.position)
-
-
-def _is_join(body: nodes.QueryBody) -> bool:
-    return isinstance(body, nodes.Select) and isinstance(body.source, nodes.Join)
+    return join_of_view(environment, view, written.position) if isinstance(view, ViewSchema) else None
 
 
 def _open(environment: Environment, node: nodes.DataModification) -> WritableView:
