@@ -160,7 +160,7 @@ class Transaction(ReadView):
         return writer.transaction if writer is not None else self.snapshot(module_name)
 
     def writer(self, module_name: str) -> Any:
-        """The module's writing transaction; raises BUSY when another connection writes, or has written since."""
+        """The module's writing transaction; BUSY when another connection writes, or has written since."""
         name = fold(module_name)
         writer = self._writers.get(name)
         if writer is None:

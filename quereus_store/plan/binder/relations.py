@@ -56,7 +56,7 @@ def scan_table(
     committed: bool = False,
     position: SourcePosition | None = None,
 ) -> TableScan:
-    """A scan of all columns of a table; raises ERROR for a stale one whose body cannot be planned any more."""
+    """A scan of all columns of a table; ERROR for a stale one whose body cannot be planned any more."""
     if table.derivation is not None and table.derivation.stale:
         _check_plannable(environment, table, table.derivation, position)
     environment.context.references.tables[table.schema, table.name] = table
