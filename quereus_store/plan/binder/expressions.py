@@ -113,14 +113,20 @@ class ExpressionBinder:
 
     def bind(self, node: nodes.Expression) -> BoundExpression:
         """Bind one expression; raises ERROR, MISMATCH or UNSUPPORTED at the place of the mistake."""
-        for scope in self._keyed:
-            key = scope.match(node, self.scope)
-            if key is not None:
-                return key
+        if self._keyed and (key := self.group_key(node)) is not None:
+            return key
         function = _BINDERS.get(type(node))
         if function is None:
             raise unsupported(f"{type(node).__name__} in an expression", node.position)
         return function(self, node)
+
+    def group_key(self, node: nodes.Expression) -> BoundExpression | None:
+        """The expression key of a grouped level that a node is written like."""
+        for scope in self._keyed:
+            key = scope.match(node, self.scope)
+            if key is not None:
+                return key
+        return None
 
     def bind_all(self, expressions: Sequence[nodes.Expression]) -> tuple[BoundExpression, ...]:
         """Bind several expressions."""
@@ -260,7 +266,11 @@ def _connective(binder: ExpressionBinder, node: nodes.BinaryOperation) -> BoundE
     operator = node.operator
     chain: list[nodes.Expression] = [node.right]
     left = node.left
-    while isinstance(left, nodes.BinaryOperation) and left.operator is operator:
+    while (
+        isinstance(left, nodes.BinaryOperation)
+        and left.operator is operator
+        and binder.group_key(left) is None
+    ):
         chain.append(left.right)
         left = left.left
     chain.append(left)
