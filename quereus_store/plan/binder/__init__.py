@@ -25,6 +25,8 @@ module                 holds
 ``rows``               expressions over one row: CHECK, DEFAULT, GENERATED, index parts
 ``dml``                INSERT, UPDATE, DELETE: the entry point :func:`bind_mutation`;
                        its parts in ``dml_insert``, ``dml_update``, ``dml_parts``
+``view_writes``        the same through views: bodies in ``view_bodies``, joins in ``view_joins``,
+                       what may be written at all in ``view_lineage``
 ``determinism``        what may not stand in stored expressions
 =====================  =======================================================================
 
