@@ -289,7 +289,8 @@ class SortedRows:
         place = self._place(chunk, key)
         if chunk.keys[place] == key:
             return chunk.rows[place]
-        chunk = self._own(number)
+        if chunk.owner is not self._owner:
+            chunk = self._own(number)
         chunk.keys.insert(place, key)
         chunk.rows.insert(place, row)
         if chunk.halves is not None:
@@ -326,7 +327,9 @@ class SortedRows:
     def delete(self, key: Key) -> None:
         """Take out the row of a key that is there."""
         number, place = self._find(key)
-        chunk = self._own(number)
+        chunk = self.chunks[number]
+        if chunk.owner is not self._owner:
+            chunk = self._own(number)
         del chunk.keys[place]
         del chunk.rows[place]
         if chunk.halves is not None:
@@ -355,7 +358,10 @@ class SortedRows:
     def replace(self, key: Key, row: Row) -> None:
         """Put another row in the place of the one that has this key."""
         number, place = self._find(key)
-        self._own(number).rows[place] = row
+        chunk = self.chunks[number]
+        if chunk.owner is not self._owner:
+            chunk = self._own(number)
+        chunk.rows[place] = row
 
     def _find(self, key: Key) -> Position:
         number = bisect_left(self.lasts, key)

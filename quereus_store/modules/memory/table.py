@@ -11,7 +11,7 @@ contract asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress, islice
 from operator import eq, ne
@@ -39,7 +39,10 @@ FEW = 8
 
 
 class IndexHandle:
-    """An index of a table: its key and which rows it holds."""
+    """An index of a table: its key and which rows it holds.
+
+    ``own`` gives the index's half of a row's key, None for a row outside the predicate.
+    """
 
     def __init__(self, schema: TableSchema, index: IndexSchema, services: EngineServices) -> None:
         self.index = index
@@ -49,12 +52,11 @@ class IndexHandle:
         self.predicate: RowFunction | None = (
             None if index.where is None else predicate_function(services, schema, index.where)
         )
+        self.own: Callable[[Row], Key | None] = self.key.row if self.predicate is None else self._own_if_held
 
-    def own(self, row: Row) -> Key | None:
-        """The index's half of a row's key; None for a row outside the predicate."""
-        if self.predicate is not None and not self.predicate((row,))[0]:
-            return None
-        return self.key.row(row)
+    def _own_if_held(self, row: Row) -> Key | None:
+        assert self.predicate is not None
+        return self.key.row(row) if self.predicate((row,))[0] else None
 
     def entries(
         self, rows: Sequence[Row], primary_keys: list[Key]
@@ -82,6 +84,8 @@ class MemoryTable:
         self._id = schema.storage_id
         self._key = primary_key_of(schema, services)
         self._indexes = [IndexHandle(schema, index, services) for index in schema.indexes]
+        self._key_of = self._key.row
+        self._owns = [(handle.storage_id, handle.own) for handle in self._indexes]
         self._by_name = {fold(handle.index.name): handle for handle in self._indexes}
         self._unique: dict[int, UniqueConstraint] = {}
         for constraint in schema.unique_constraints:
@@ -189,9 +193,9 @@ class MemoryTable:
                     self._insert_one(transaction, state, row)
 
     def _insert_one(self, transaction: Writer, state: TableState, row: Row) -> None:
-        key = self._key.row(row)
+        key = self._key_of(row)
         # Index expressions may fail, so they come before the first change.
-        owns = [handle.own(row) for handle in self._indexes]
+        owns = [own_of(row) for _, own_of in self._owns]
         primary = state.primary
         existing = primary.insert(key, row)
         if existing is not None:
@@ -203,12 +207,14 @@ class MemoryTable:
                 except UniqueViolation:
                     primary.delete(key)
                     raise
-            for handle, own in zip(self._indexes, owns, strict=True):
+            for (storage_id, _), own in zip(self._owns, owns, strict=True):
                 if own is not None:
-                    tree = state.indexes[handle.storage_id]
+                    tree = state.indexes[storage_id]
                     tree.insert((own, key), row)
-                    transaction.log(SortedRows.delete, tree, (own, key))
-        transaction.log(SortedRows.delete, primary, key)
+                    if transaction.notes is not None:
+                        transaction.notes.append((SortedRows.delete, tree, (own, key)))
+        if transaction.notes is not None:
+            transaction.notes.append((SortedRows.delete, primary, key))
 
     def _check_row(self, state: TableState, row: Row, owns: Sequence[Key | None]) -> None:
         """Raise UniqueViolation if a UNIQUE key of the row (None: not to be checked) is taken."""
@@ -250,15 +256,18 @@ class MemoryTable:
             self._delete_one(transaction, state, row)
 
     def _delete_one(self, transaction: Writer, state: TableState, row: Row) -> None:
-        key = self._key.row(row)
-        owns = [handle.own(row) for handle in self._indexes]
+        key = self._key_of(row)
+        owns = [(storage_id, own_of(row)) for storage_id, own_of in self._owns]
+        notes = transaction.notes
         state.primary.delete(key)
-        transaction.log(SortedRows.insert, state.primary, key, row)
-        for handle, own in zip(self._indexes, owns, strict=True):
+        if notes is not None:
+            notes.append((SortedRows.insert, state.primary, key, row))
+        for storage_id, own in owns:
             if own is not None:
-                tree = state.indexes[handle.storage_id]
+                tree = state.indexes[storage_id]
                 tree.delete((own, key))
-                transaction.log(SortedRows.insert, tree, (own, key), row)
+                if notes is not None:
+                    notes.append((SortedRows.insert, tree, (own, key), row))
 
     def _delete_many(self, transaction: Writer, state: TableState, rows: Sequence[Row]) -> None:
         keys, ordered = sort_by_key(self._key.rows(rows), rows)
@@ -283,23 +292,22 @@ class MemoryTable:
                     self._update_one(transaction, state, old_row, new_row)
 
     def _update_one(self, transaction: Writer, state: TableState, old: Row, new: Row) -> None:
-        old_key, key = self._key.row(old), self._key.row(new)
+        old_key, key = self._key_of(old), self._key_of(new)
         primary = state.primary
         if key != old_key:
             existing = primary.get(key)
             if existing is not None:
                 raise UniqueViolation(None, new, existing)
-        before = [handle.own(old) for handle in self._indexes]
-        after = [handle.own(new) for handle in self._indexes]
+        changes = [(storage_id, own_of(old), own_of(new)) for storage_id, own_of in self._owns]
         if self._unique:
-            self._check_row(state, new, [o if o != b else None for o, b in zip(after, before, strict=True)])
+            self._check_row(state, new, [own if own != was else None for _, was, own in changes])
         _replace_entry(transaction, primary, old_key, key, old, new)
-        for handle, own_before, own_after in zip(self._indexes, before, after, strict=True):
+        for storage_id, was, own in changes:
             _replace_entry(
                 transaction,
-                state.indexes[handle.storage_id],
-                None if own_before is None else (own_before, old_key),
-                None if own_after is None else (own_after, key),
+                state.indexes[storage_id],
+                None if was is None else (was, old_key),
+                None if own is None else (own, key),
                 old,
                 new,
             )
@@ -396,16 +404,20 @@ def _replace_entry(
     transaction: Writer, tree: SortedRows, old_key: Key | None, key: Key | None, old: Row, new: Row
 ) -> None:
     """Change one row of a tree; a key of None stands for no entry."""
+    notes = transaction.notes
     if old_key is not None and key is not None and old_key == key:
         tree.replace(key, new)
-        transaction.log(SortedRows.replace, tree, key, old)
+        if notes is not None:
+            notes.append((SortedRows.replace, tree, key, old))
         return
     if old_key is not None:
         tree.delete(old_key)
-        transaction.log(SortedRows.insert, tree, old_key, old)
+        if notes is not None:
+            notes.append((SortedRows.insert, tree, old_key, old))
     if key is not None:
         tree.insert(key, new)
-        transaction.log(SortedRows.delete, tree, key)
+        if notes is not None:
+            notes.append((SortedRows.delete, tree, key))
 
 
 def _replace_entries(

@@ -88,7 +88,7 @@ class Snapshot:
 class Writer:
     """The writing transaction of a module."""
 
-    __slots__ = ("_finish", "_marks", "_tables", "_undo", "changed", "owner", "root")
+    __slots__ = ("_finish", "_marks", "_tables", "_undo", "changed", "notes", "owner", "root")
 
     writable = True
 
@@ -98,6 +98,8 @@ class Writer:
         self._tables: dict[int, TableState] = dict(root.tables)
         self._undo: list[tuple[Any, ...]] = []
         self._marks: list[int] = []
+        self.notes: list[tuple[Any, ...]] | None = None
+        """Where to note the calls that take back changes; None if nobody may want them."""
         self.changed = False
         # A token, not the writer itself: states outlive it and must not keep its root alive.
         self.owner = object()
@@ -142,13 +144,14 @@ class Writer:
 
     def log(self, function: Callable[..., object], *arguments: Any) -> None:
         """Remember the call that takes back a change, if a savepoint may want it."""
-        if self._marks:
-            self._undo.append((function, *arguments))
+        if self.notes is not None:
+            self.notes.append((function, *arguments))
 
     def savepoint(self) -> int:
         """Mark the present state."""
         self._check_open()
         self._marks.append(len(self._undo))
+        self.notes = self._undo
         return len(self._marks) - 1
 
     def rollback_to(self, token: int) -> None:
@@ -166,6 +169,7 @@ class Writer:
         del self._marks[token:]
         if not self._marks:
             self._undo.clear()
+            self.notes = None
 
     def _check_token(self, token: int) -> None:
         self._check_open()
@@ -186,6 +190,7 @@ class Writer:
         self._check_open()
         finish, self._finish = self._finish, None
         self._tables, self._undo, self._marks = {}, [], []
+        self.notes = None
         self.root = None
         assert finish is not None
         finish(published)
