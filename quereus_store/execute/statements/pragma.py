@@ -95,10 +95,10 @@ def _rules(session: Session, name: str, value: Any) -> tuple[str, ...]:
 
 
 def _collation(session: Session, name: str, value: Any) -> str:
-    found = session.engine.collations.find(_text(session, name, value))
-    if found is None:
+    text = _text(session, name, value)
+    if session.engine.collations.find(text) is None:
         raise ValueError(f"Unknown collation '{to_text(value)}' for {name}")
-    return found.name
+    return text
 
 
 def _object(session: Session, name: str, value: Any) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 A CHECK may name what does not exist yet (it is bound for good at the first
 write), so only what can never become right is refused: parameters and
 functions that are not deterministic.  The same holds for a DEFAULT that reads
-supplied values, context variables or other tables.
+supplied values, context variables or other tables.  Whether such a DEFAULT, or a CHECK that
+changes rows, is deterministic, is judged with the statement that evaluates it.
 
 Chapter: alter-and-ddl-lifecycle, section 3 (checks 9 to 11).
 """
@@ -25,6 +26,7 @@ from quereus_store.plan.binder.rows import (
 from quereus_store.plan.expressions import Literal
 from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.sql import nodes, traversal
 from quereus_store.types import NULL
 
 
@@ -41,7 +43,8 @@ def check_table_expressions(context: BindContext, table: TableSchema) -> None:
             try:
                 bind_check(context, table, check, operation, row, old)
             except Error as failure:
-                if not _may_become_right(failure):
+                judged_later = _is_determinism(failure) and _changes_rows(check.expression)
+                if not (judged_later or _may_become_right(failure)):
                     raise
 
 
@@ -55,8 +58,25 @@ def _check_defaults(context: BindContext, table: TableSchema) -> None:
         try:
             bind_default(context, table, column, supplied, variables)
         except Error as failure:
-            if failure.code is not StatusCode.NOTFOUND:
+            judged_later = _is_determinism(failure) and _reads_names(column.default)
+            if not (judged_later or failure.code is StatusCode.NOTFOUND):
                 raise
+
+
+def _is_determinism(failure: Error) -> bool:
+    """Whether a pragma may lift the error; each INSERT that evaluates the expression looks for it again."""
+    return failure.message.startswith("Non-deterministic expression")
+
+
+def _changes_rows(expression: nodes.Expression) -> bool:
+    """Whether there is a data-modifying subquery in it."""
+    changes = (nodes.Insert, nodes.Update, nodes.Delete)
+    return any(isinstance(node, changes) for node in traversal.walk(expression))
+
+
+def _reads_names(expression: nodes.Expression) -> bool:
+    """Whether it depends on what the INSERT supplies, or on rows: it is compiled with each INSERT."""
+    return any(isinstance(node, (nodes.Query, nodes.ColumnReference)) for node in traversal.walk(expression))
 
 
 def _may_become_right(failure: Error) -> bool:
