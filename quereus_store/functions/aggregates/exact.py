@@ -102,11 +102,28 @@ def numbers_in(column: Sequence[Value]) -> Sequence[Number]:
 
 
 def total_of(numbers: Iterable[Number]) -> Total:
-    """The state of many numbers."""
-    state = EMPTY
+    """The state of many numbers.
+
+    Finite floats add up by denominator first, so that the sums stay small until they are scaled.
+    """
+    special = EMPTY
+    integers = count = reals = 0
+    numerators: dict[int, int] = {}
     for number in numbers:
-        state = _counted(state, number, 1)
-    return state
+        if type(number) is int:
+            integers += number
+            count += 1
+        elif math.isfinite(number):
+            numerator, denominator = number.as_integer_ratio()
+            numerators[denominator] = numerators.get(denominator, 0) + numerator
+            reals += 1
+        else:
+            special = _counted(special, number, 1)
+    scaled = sum(
+        numerator << (_UNIT_BITS - denominator.bit_length() + 1)
+        for denominator, numerator in numerators.items()
+    )
+    return merge(special, Total(count + reals, integers, reals, scaled, 0, 0, 0))
 
 
 def exact_value(state: Total) -> Number | None:

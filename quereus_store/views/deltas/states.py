@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.engine import Engine
+from quereus_store.functions.aggregates import exact
+from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.registry import Algebra
 from quereus_store.modules.contract import Row, VersionedTable
 from quereus_store.plan import nodes as plans
@@ -247,9 +249,7 @@ class Stateful:
         for algebra, read, state in zip(self._algebras, self._readers, states[1:], strict=True):
             if removed:
                 state = _without(algebra, state, read(removed))
-            for arguments in read(added):
-                state = algebra.add(state, arguments)
-            new.append(state)
+            new.append(_with(algebra, state, read(added)))
         return tuple(new)
 
     def _make(
@@ -296,6 +296,21 @@ class Stateful:
     def lines(self) -> list[str]:
         """The plan that makes groups and arguments of changed rows."""
         return self._terms.lines
+
+
+_MANY = 16
+_COUNTING = COUNT_ROWS.algebra.add if COUNT_ROWS.algebra else None
+
+
+def _with(algebra: Algebra, state: Any, values: list[Any]) -> Any:
+    if len(values) > _MANY and algebra.merge is not None and algebra.add is exact.add:
+        numbers = exact.numbers_in([arguments[0] for arguments in values])
+        return algebra.merge(state, exact.total_of(numbers))
+    if algebra.add is _COUNTING:
+        return state + len(values)
+    for arguments in values:
+        state = algebra.add(state, arguments)
+    return state
 
 
 def _without(algebra: Algebra, state: Any, values: list[Any]) -> Any:
