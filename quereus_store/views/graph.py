@@ -8,6 +8,7 @@ as long as nothing they read has changed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -63,17 +64,22 @@ class Graphs:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._lock = threading.RLock()
         self._graphs: dict[int, Graph] = {}
         self._bodies: dict[TableKey, tuple[TableSchema, Body]] = {}
 
     def graph(self, catalog: Catalog) -> Graph:
         """The graph of a catalog."""
         found = self._graphs.get(catalog.version)
-        if found is None:
-            found = self._build(catalog)
-            while len(self._graphs) >= self._KEPT:
-                self._graphs.pop(next(iter(self._graphs)), None)
-            self._graphs[catalog.version] = found
+        if found is not None:
+            return found
+        with self._lock:
+            found = self._graphs.get(catalog.version)
+            if found is None:
+                found = self._build(catalog)
+                while len(self._graphs) >= self._KEPT:
+                    del self._graphs[next(iter(self._graphs))]
+                self._graphs[catalog.version] = found
         return found
 
     def body(self, catalog: Catalog, table: TableSchema) -> Body:

@@ -87,6 +87,7 @@ class Maintainer:
         log = transaction.changes
         if transaction.catalog is not before:
             staleness.settle(self, session, transaction, before)
+        if transaction.renewed:
             transaction.renewed.clear()
         if len(log) > transaction.maintained:
             part = log[transaction.maintained :]
