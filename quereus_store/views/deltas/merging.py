@@ -257,14 +257,10 @@ class _Merges:
 # --- the strategy -----------------------------------------------------------------------------------------
 
 
-_UNCHANGED = Difference()
-
-
 class Merging:
     """Merges changes into stored groups; recomputes the groups where that does not do."""
 
     name = "merge"
-    FEW = 8
 
     def __init__(
         self,
@@ -293,14 +289,18 @@ class Merging:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The new rows of all touched groups."""
-        quick = self._quick(session, transaction, deltas)
-        if quick is not None:
-            return quick
-        groups = self._grouping.split(self.terms.rows(session, transaction, deltas))
+        signed = list(self.terms.rows(session, transaction, deltas))
+        difference = Difference()
+        step = self._plan.step
+        if step is not None and len(signed) == 1 and signed[0][0] > 0:
+            rows = self._stepped(transaction, step, signed[0][1], difference)
+            if not rows:
+                return difference
+            signed = [(1, rows)]
+        groups = self._grouping.split(signed)
         names = list(groups)
         keys = list(map(self._key, names))
         found = self._points(transaction, keys)
-        difference = Difference()
         old: list[Row | None] = []
         wanted: list[Row] = []
         again: list[tuple[Any, ...]] = []
@@ -322,41 +322,36 @@ class Merging:
             self._recompute(session, transaction, difference, again)
         return difference
 
-    def _quick(
-        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
-    ) -> Difference | None:
-        """A few rows more, for groups that exist; None where that is not all."""
-        step = self._plan.step
-        if step is None or len(deltas) != 1:
-            return None
-        (delta,) = deltas.values()
-        if delta.removed or len(delta.added) > self.FEW:
-            return None
-        signed = list(self.terms.rows(session, transaction, deltas))
-        if len(signed) != 1:
-            return None
-        rows = signed[0][1]
+    def _stepped(
+        self, transaction: Transaction, step: Step, rows: list[Row], difference: Difference
+    ) -> list[Row]:
+        """Add rows to the groups that exist, one by one; gives the rows of the others."""
         if len(rows) == 1:
             (row,) = rows
             (stored,) = self._points(transaction, [self._key(row)])
             if stored is None:
-                return None
+                return rows
             new = step(stored, row)
-            return _UNCHANGED if new == stored else Difference([], [], [stored], [new])
-        return self._steps(transaction, step, rows)
-
-    def _steps(self, transaction: Transaction, step: Step, rows: list[Row]) -> Difference | None:
+            if new != stored:
+                difference.old, difference.new = [stored], [new]
+            return []
         keys = list(map(self._key, rows))
         distinct = list(dict.fromkeys(keys))
-        found = self._points(transaction, distinct)
-        if None in found:
-            return None
-        before = dict(zip(distinct, found, strict=True))
-        now: dict[Any, Any] = before.copy()
+        before = dict(zip(distinct, self._points(transaction, distinct), strict=True))
+        now: dict[Any, Row] = {key: row for key, row in before.items() if row is not None}
+        others = []
         for key, row in zip(keys, rows, strict=True):
-            now[key] = step(now[key], row)
-        changed = [key for key in distinct if now[key] != before[key]]
-        return Difference([], [], [before[key] for key in changed], [now[key] for key in changed])  # type: ignore[misc]
+            known = now.get(key)
+            if known is None:
+                others.append(row)
+            else:
+                now[key] = step(known, row)
+        for key, new in now.items():
+            old = before[key]
+            if old is not None and new != old:
+                difference.old.append(old)
+                difference.new.append(new)
+        return others
 
     def _values(self, stored: Row | None, added: list[Row], removed: list[Row]) -> list[Any] | None:
         """The values of a group's aggregates; None for a group that is empty now."""
