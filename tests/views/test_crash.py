@@ -1,4 +1,4 @@
-"""A process that dies in the middle of its work leaves views and sources that agree, and nothing to refill."""
+"""A process that dies in the middle of its work leaves views and sources that agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import quereus_store
 
 con = quereus_store.connect(sys.argv[1], backend=sys.argv[2])
 con.execute("create table t (id integer primary key, g text, n integer, w real)")
-con.execute("create materialized view per_g as select g, count(*) as c, sum(n) as s, avg(w) as m from t group by g")
+con.execute("create materialized view per_g as"
+    " select g, count(*) as c, sum(n) as s, avg(w) as m from t group by g")
 con.execute("create materialized view heavy as select id, n from t where n > 10")
 con.execute("create materialized view totals as select c, count(*) as groups from per_g group by c")
 for i in range(20):
