@@ -88,9 +88,12 @@ class LmdbReadTransaction:
         if not keys:
             return []
         try:
-            if max(map(len, keys)) > DIRECT:
+            if self._has_long_keys is not False and self.has_long_keys:
                 return list(map(self.get, keys))
             return list(map(self.txn.get, keys))
+        except lmdb.BadValsizeError:
+            # A key that LMDB refuses, and that is not here.
+            return list(map(self.get, keys))
         except _READ_FAILURES as failure:
             raise self.scan_failure(failure) from failure
 
@@ -125,7 +128,8 @@ class LmdbReadTransaction:
         self, lower: bytes, upper: bytes | None, limit: int, *, reverse: bool = False
     ) -> list[bytes]:
         """Values of the first items of a range, at most ``limit``."""
-        if reverse or upper is None or self._needs_expansion((lower, upper)):
+        known_plain = self._has_long_keys is False and lower > MARKER
+        if reverse or upper is None or not (known_plain or not self._needs_expansion((lower, upper))):
             batches = self.scan_values(lower, upper, reverse=reverse)
             return list(islice(chain.from_iterable(batches), limit))
         values: list[bytes] = []
@@ -250,7 +254,8 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     @property
     def has_long_keys(self) -> bool:
         """Whether there are keys that LMDB cannot hold as they are."""
-        if not self._has_long_keys:
+        # Nobody else can change that meanwhile, and ``note_long_key`` tells if this transaction does.
+        if self._has_long_keys is None:
             self._has_long_keys = self.txn.get(MARKER) is not None
         return self._has_long_keys
 

@@ -238,7 +238,9 @@ class StoreTable:
 
     def _entry_rows(self, kv: ReadTransaction, index: IndexStore, row_keys: Sequence[bytes]) -> Batch:
         """The rows that index entries name; CORRUPT when there is no such row."""
-        values = [kv.get(row_keys[0])] if len(row_keys) == 1 else kv.get_many(row_keys)
+        if len(row_keys) == 1 and (value := kv.get(row_keys[0])) is not None:
+            return [self.rows.decode(kv, value)]
+        values = kv.get_many(row_keys)
         if None in values:
             key = self.rows.describe(row_keys[values.index(None)])
             raise sql_error(
