@@ -17,7 +17,7 @@ from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.results import Result
+from quereus_store.execute.results import Result, document_columns
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
@@ -62,6 +62,7 @@ class PreparedQuery:
     only_primary: bool = False
     statement: nodes.Statement | None = None
     options_version: int = 0
+    documents: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -92,13 +93,13 @@ class PreparedQuery:
     def run(self, runtime: Runtime) -> Result:
         """The rows, as they are asked for; all at once if the query also writes."""
         if not self.mutations:
-            return Result(self.compiled.columns, self.compiled.function(runtime))
+            return Result(self.compiled.columns, self.compiled.function(runtime), documents=self.documents)
         for node in walk_plan(self.plan):
             # One inside an expression runs only if that is evaluated.
             if isinstance(node, MutationScan):
                 runtime.mutation_rows(node.mutation_id)
         batches = list(self.compiled.function(runtime))
-        return Result(self.compiled.columns, batches)
+        return Result(self.compiled.columns, batches, documents=self.documents)
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ class PreparedMutation:
         """Make the change; RETURNING's rows are complete afterwards."""
         outcome = self.compiled.run(runtime)
         batches = [outcome.rows] if self.columns is not None else ()
-        return Result(self.columns, batches, outcome.row_count)
+        return Result(self.columns, batches, outcome.row_count, documents=document_columns(self.columns))
 
 
 def transactions_for(compiled: CompiledQuery, transaction: Any) -> list[Any]:
@@ -166,7 +167,14 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
         for mutation_id, mutation in compiled.mutations
     }
     only_primary = reads_only_primary(compiled, engine)
-    return PreparedQuery(context.catalog.version, plan, compiled, mutations, only_primary)
+    return PreparedQuery(
+        context.catalog.version,
+        plan,
+        compiled,
+        mutations,
+        only_primary,
+        documents=document_columns(compiled.columns),
+    )
 
 
 def prepare_mutation(

@@ -19,6 +19,13 @@ from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
+from quereus_store.execute.parameters import (
+    bind,
+    column_signature,
+    holds_documents,
+    own_documents,
+    sample_row,
+)
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
@@ -32,7 +39,6 @@ from quereus_store.sql import iter_statements, nodes, render
 T = TypeVar("T")
 _MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _NO_PARAMETERS: tuple[Any, ...] = ()
-_NONE = type(None)
 _ROW_TYPES = frozenset({tuple, list})
 _ABOUT_PARAMETERS = frozenset({StatusCode.MISUSE, StatusCode.RANGE, StatusCode.NOTFOUND})
 
@@ -58,7 +64,8 @@ class Session:
 
     def execute(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
         """Run one statement; raises MISUSE when the text holds several."""
-        key = (sql, _signature(parameters))
+        signature, parameters = bind(parameters)
+        key = (sql, signature)
         statement = self._statements.get(key)
         if statement is None:
             statement = self.single_statement(sql)
@@ -243,8 +250,8 @@ class Session:
         if type(batches) is tuple:
             # Everything is there already: nothing will be read from the snapshot any more.
             view.release()
-            return Result(compiled.columns, batches)
-        return Result(compiled.columns, batches, release=view.release)
+            return Result(compiled.columns, batches, documents=statement.documents)
+        return Result(compiled.columns, batches, release=view.release, documents=statement.documents)
 
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
         if not statement.writes:
@@ -375,12 +382,14 @@ class Session:
     def _run_batch(
         self, sql: str, tree: nodes.Insert, transaction: Transaction, batch: list[tuple[Any, ...]]
     ) -> int | None:
-        signature = _column_signature(batch)
+        signature = column_signature(batch)
         if signature is None:
             return None
+        if holds_documents(signature):
+            batch = list(map(own_documents, batch))
         key = (sql, signature)
         nullable = frozenset(slot for slot, kinds in enumerate(signature) if len(kinds) > 1)
-        sample = _sample(batch, nullable)
+        sample = sample_row(batch, nullable)
         statement = self._statements.get(key)
         if not isinstance(statement, PreparedMutation):
             statement = self._prepare(tree, transaction, sample, nullable=nullable)
@@ -400,9 +409,10 @@ class Session:
                 StatusCode.MISUSE,
                 "executemany runs INSERT, UPDATE and DELETE; use execute for other statements",
             )
-        for number, parameters in enumerate(rows):
+        for number, row in enumerate(rows):
             try:
-                key = (sql, _signature(parameters))
+                signature, parameters = bind(row)
+                key = (sql, signature)
                 statement = self._statements.get(key)
                 if not isinstance(statement, PreparedMutation):
                     statement = self._prepare(tree, transaction, parameters)
@@ -490,36 +500,6 @@ class Session:
         """Change an option; plans that were made before are made anew."""
         self.options[name] = value
         self.options_version += 1
-
-
-def _signature(parameters: Any) -> Any:
-    if type(parameters) is tuple or type(parameters) is list:
-        return tuple(map(type, parameters))
-    if isinstance(parameters, Mapping):
-        return tuple((name, type(value)) for name, value in parameters.items())
-    if isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
-        return tuple(map(type, parameters))
-    raise sql_error(StatusCode.MISUSE, "Invalid parameters type for bindAll. Use array or object.")
-
-
-def _column_signature(batch: list[tuple[Any, ...]]) -> tuple[frozenset[type], ...] | None:
-    """The types of a batch's columns; None unless each has one type, NULLs not counted."""
-    width = len(batch[0])
-    if set(map(len, batch)) != {width}:
-        return None
-    signature = tuple(frozenset(map(type, column)) for column in zip(*batch, strict=True))
-    return None if any(len(kinds) - (_NONE in kinds) > 1 for kinds in signature) else signature
-
-
-def _sample(batch: list[tuple[Any, ...]], nullable: frozenset[int | str]) -> tuple[Any, ...]:
-    """A row with the types of the batch's columns: the first, with values for its NULLs where others are."""
-    first = batch[0]
-    if not nullable:
-        return first
-    return tuple(
-        next(row[slot] for row in batch if row[slot] is not None) if slot in nullable else value
-        for slot, value in enumerate(first)
-    )
 
 
 def _statement_name(statement: nodes.Statement) -> str:

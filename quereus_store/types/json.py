@@ -50,21 +50,56 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 _LONG_INT_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=int_from_text)
 
 
+MAXIMUM_DEPTH = 200
+"""How deeply arrays and objects may nest, so that every operation on a document can recurse into it."""
+
+
 def parse_json(text: str) -> Any:
     """Parse strict JSON (no NaN, comments or trailing commas; the last of equal keys wins).
 
-    Raises ``ValueError`` for anything else, documents nested too deeply for Python included.
+    Raises ``ValueError`` for anything else, for documents nested deeper than MAXIMUM_DEPTH too.
     """
     try:
         try:
-            return _DECODER.decode(text)
+            value = _DECODER.decode(text)
         except json.JSONDecodeError:
             raise
         except ValueError:
             # Integers of thousands of digits, or a constant that is refused again here.
-            return _LONG_INT_DECODER.decode(text)
+            value = _LONG_INT_DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if text.count("[") + text.count("{") > MAXIMUM_DEPTH:
+        copy_document(value)
+    return value
+
+
+def copy_document(value: Any) -> Any:
+    """A copy that shares no list or dictionary with the original.
+
+    Raises ``ValueError`` for what is no JSON (it names the type) and for documents nested deeper
+    than MAXIMUM_DEPTH, those that hold themselves included.
+    """
+    return _copy(value, MAXIMUM_DEPTH)
+
+
+def _copy(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is not list and kind is not dict:
+        raise ValueError(f"JSON that holds {kind.__name__}")
+    if depth == 0:
+        raise ValueError("JSON nested too deeply")
+    if kind is list:
+        return [item if type(item) in _SCALARS else _copy(item, depth - 1) for item in value]
+    if not _TEXT.issuperset(map(type, value)):
+        raise ValueError("JSON with a key that is no text")
+    return {name: item if type(item) in _SCALARS else _copy(item, depth - 1) for name, item in value.items()}
+
+
+_SCALARS = frozenset({type(None), bool, int, float, str})
+_TEXT = frozenset({str})
 
 
 def is_json_text(text: str) -> bool:
