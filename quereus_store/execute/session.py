@@ -149,6 +149,10 @@ class Session:
             raise sql_error(
                 StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
             ) from None
+        except Error as error:
+            if error.code is StatusCode.TOOBIG:
+                error.located(statement.position)
+            raise
 
     def _prepare_now(
         self,

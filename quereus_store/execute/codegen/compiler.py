@@ -39,6 +39,9 @@ from quereus_store.types import Collation
 from quereus_store.types.comparison import comparison_plan, comparison_template
 from quereus_store.types.sortkeys import identity_key
 
+_MOST_NESTED = 15
+"""So many clauses become nested statements; Python has a limit of 20 loops, comprehensions have none."""
+
 
 class CompilerServices(Protocol):
     """What the compiler needs of the engine."""
@@ -209,6 +212,8 @@ class QueryCompiler:
 
     def row_loop(self, pipeline: Pipeline, body: Sequence[str]) -> None:
         """Write a pipeline as nested statements around a body, at the current place."""
+        if len(pipeline.clauses) > _MOST_NESTED:
+            self.materialise_rows(pipeline)
         for line in pipeline.prologue:
             self.module.line(line)
         with self.module.block(f"for {pipeline.batch} in {pipeline.source}:"):

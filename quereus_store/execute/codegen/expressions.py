@@ -54,6 +54,10 @@ TEXTS = frozenset({TEXT, DATE, TIME, DATETIME})
 _INVERSE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
+_MOST_NESTED = 20
+"""So many alternatives are written one inside the other; Python's parser has a limit."""
+
+
 class Scope(Protocol):
     """What an expression compiler needs to know of its surroundings."""
 
@@ -222,8 +226,15 @@ class ExpressionCompiler:
             shared = self.value(expression.shared)
         self._conditional += 1
         source = self.value(expression.otherwise)
-        for condition, result in reversed(expression.branches):
-            source = f"({self.value(result)} if {self.condition(condition)} else {source})"
+        branches = [
+            (self.condition(condition), self.value(result)) for condition, result in expression.branches
+        ]
+        if len(branches) > _MOST_NESTED:
+            choices = [f"({condition}) and ({result},)" for condition, result in branches]
+            source = f"({' or '.join(choices)} or ({source},))[0]"
+        else:
+            for condition, result in reversed(branches):
+                source = f"({result} if {condition} else {source})"
         self._conditional -= 1
         if shared:
             return f"(lambda {shared_name(expression.shared_id)}: {source})({shared})"
@@ -232,6 +243,10 @@ class ExpressionCompiler:
     def _coalesce(self, expression: bound.Coalesce) -> str:
         *first, last = expression.operands
         self._conditional += 1
+        if len(first) > _MOST_NESTED:
+            operands = ", ".join(f"lambda: {self.value(operand)}" for operand in expression.operands)
+            self._conditional -= 1
+            return f"{self.module.helper(library.first_value)}(({operands}))"
         source = self.value(last)
         for operand in reversed(first):
             value = self.value(operand)

@@ -85,6 +85,15 @@ def first_not_null(value: Any, otherwise: Callable[[], Any]) -> Any:
     return otherwise() if value is None else value
 
 
+def first_value(operands: Sequence[Callable[[], Any]]) -> Any:
+    """COALESCE of many values, each evaluated when those before it are NULL."""
+    for operand in operands:
+        value = operand()
+        if value is not None:
+            return value
+    return None
+
+
 def exclusive_or(left: bool | None, right: bool | None) -> bool | None:
     """XOR of truth values."""
     return None if left is None or right is None else left is not right

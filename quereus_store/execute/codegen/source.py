@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from quereus_store.errors import StatusCode, sql_error
 from quereus_store.types.templates import Template
 
 _INLINE_TYPES = (int, str, bytes, bool, type(None))
@@ -108,9 +109,15 @@ class SourceModule:
         return "\n".join(self.lines) + "\n"
 
     def compile(self, entry: str) -> Any:
-        """Compile the source and return the function of that name."""
+        """Compile the source and return the function of that name; raises TOOBIG beyond Python's limits."""
         namespace = dict(self.globals)
-        exec(compile(self.text(), "<generated query>", "exec"), namespace)
+        try:
+            code = compile(self.text(), "<generated query>", "exec")
+        except (SyntaxError, MemoryError) as error:
+            if isinstance(error, SyntaxError) and "too many" not in str(error):
+                raise
+            raise sql_error(StatusCode.TOOBIG, "Statement is nested too deeply.") from error
+        exec(code, namespace)
         return namespace[entry]
 
 
