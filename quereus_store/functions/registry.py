@@ -17,7 +17,7 @@ database's registry has the built-ins as its parent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
@@ -53,7 +53,7 @@ class ScalarFunction:
     null_propagates: bool = True
     deterministic: bool = True
     needs_context: bool = False
-    inline: Mapping[tuple[str, ...], str] | None = None
+    inline: Mapping[tuple[str, ...], str] | None = field(default=None, compare=False)
     check: Callable[[Sequence[LogicalType]], None] | None = None
     raises: bool = False
     hidden: bool = False

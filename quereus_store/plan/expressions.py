@@ -46,11 +46,24 @@ class BoundExpression:
     collation: CollationContribution | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(BoundExpression):
-    """A constant."""
+    """A constant; the documents 1, 1.0 and ``true`` are three, though Python has them equal."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Literal
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+            and self.type == other.type
+            and self.nullable == other.nullable
+            and self.collation == other.collation
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value, self.type))
 
 
 @dataclass(frozen=True, slots=True)

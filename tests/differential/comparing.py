@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import quereus_store
+from quereus_store.plan.optimizer import rule_names
 from tests.differential.queries import Query
 from tests.differential.worlds import World
 
@@ -91,10 +93,32 @@ def check_query(world: World, query: Query) -> bool:
         return False
     for label, connection in world.connections.items():
         compare(expected, run(connection, query.quereus, query.parameters, label), query, label)
-    plain = world.connections["memory, indexes"]
+    compare_plans(world, query, expected)
+    return True
+
+
+def compare_plans(world: World, query: Query, expected: Rows) -> None:
+    """Compare with what comes of no optimizer rules, and of some of them."""
+    connection = world.connections["memory, indexes"]
+    some = random.Random(query.quereus)
+    for disabled in (sorted(rule_names()), [rule for rule in sorted(rule_names()) if some.random() < 0.4]):
+        names = ", ".join(disabled)
+        connection.execute(f"pragma disabled_rules = '{names}'")
+        try:
+            rows = run(connection, query.quereus, query.parameters, f"without {names}")
+            compare(expected, rows, query, f"without {names}")
+        finally:
+            connection.execute("pragma disabled_rules = ''")
+
+
+def check_own_query(world: World, query: Query) -> None:
+    """Compare Quereus with itself: the plain plan on plain tables against all others."""
+    plain = world.connections["memory"]
     plain.execute("pragma disabled_rules = 'all'")
     try:
-        compare(expected, run(plain, query.quereus, query.parameters, "no rules"), query, "no rules")
+        expected = run(plain, query.quereus, query.parameters, "memory without rules")
     finally:
         plain.execute("pragma disabled_rules = ''")
-    return True
+    for label, connection in world.connections.items():
+        compare(expected, run(connection, query.quereus, query.parameters, label), query, label)
+    compare_plans(world, query, expected)

@@ -288,6 +288,9 @@ class Expressions:
                 items.append(self.constant(kind))
             else:
                 items.append(self.make(kind, 0))
+        if len(items) == 1 and items[0].quereus.startswith("(select"):
+            # That would be the rows of the query, not its one value.
+            items *= 2
         word = self.choices.one_of(("in", "not in"))
         return same(f"({{}} {word} ({', '.join(['{}'] * len(items))}))", "bool", operand, *items)
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.differential.choices import Choices, shrink
-from tests.differential.comparing import Difference, check_query
+from tests.differential.comparing import Difference, check_own_query, check_query
+from tests.differential.extended import ExtendedQueries
 from tests.differential.histories import run_history
 from tests.differential.queries import Queries
 from tests.differential.worlds import World, open_world
@@ -26,7 +27,13 @@ def check_random_query(world: World, choices: Choices) -> bool:
     return check_query(world, Queries(choices).query())
 
 
-CHECKS: dict[str, Check] = {"query": check_random_query}
+def check_extended_query(world: World, choices: Choices) -> bool:
+    """One random query of those that SQLite does not have."""
+    check_own_query(world, ExtendedQueries(choices).query())
+    return True
+
+
+CHECKS: dict[str, Check] = {"query": check_random_query, "extended": check_extended_query}
 
 
 def hunt_histories(seed: int, count: int, durable: bool, limit: int) -> int:

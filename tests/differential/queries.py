@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.differential.choices import Choices
 from tests.differential.expressions import PLAIN_TYPES, Expr, Expressions, Parameters, same
@@ -56,6 +56,8 @@ class Parts:
 
 class Queries:
     """Makes queries over the tables of a world."""
+
+    expressions = Expressions
 
     def __init__(self, choices: Choices, tables: Sequence[Table] = TABLES, size: int = 3) -> None:
         self.choices = choices
@@ -236,14 +238,15 @@ class Queries:
     ) -> Expressions:
         # A column that an inner query may read: grouped queries offer only their keys.
         readable = [*columns, *outer] if not outer or self.choices.chance(70) else list(columns)
-        visible = [expr for expr in [*columns, *outer] if expr.column]
+        # (An unqualified name would mean another column inside.)
+        visible = [expr for expr in [*columns, *outer] if expr.column and "." in expr.sqlite]
 
         def subquery(
             form: str, kinds: Sequence[str], depth: int, operands: Sequence[Expr] = ()
         ) -> Expr | None:
             return self._subquery(form, kinds, min(depth, 1), visible, operands)
 
-        return Expressions(
+        return self.expressions(
             self.choices, readable, self.parameters, subquery if subqueries and depth > 0 else None
         )
 
@@ -292,6 +295,7 @@ class Queries:
         if depth > 0 and self.choices.chance(10):
             other = self._primary(0)
             columns = (*made.columns, *other.columns)
+            columns = tuple(column for column in columns if "." in column.sqlite)
             made = Source(f"{made.quereus}, {other.quereus}", f"{made.sqlite}, {other.sqlite}", columns)
         return made
 
@@ -322,6 +326,11 @@ class Queries:
         return Source(f"{table.name} {alias}", f"{table.name} {alias}", columns)
 
     def _join(self, left: Source, right: Source, depth: int, outer: Sequence[Expr]) -> Source:
+        # A merged name is ambiguous beside another column of that name.
+        names = {column.sqlite.rpartition(".")[2] for column in right.columns}
+        left = replace(
+            left, columns=tuple(c for c in left.columns if "." in c.sqlite or c.sqlite not in names)
+        )
         columns = (*left.columns, *right.columns)
         kind = self.choices.one_of(
             ("join", "left join", "inner join", "full join", "right join", "cross join", "left outer join")
@@ -330,11 +339,36 @@ class Queries:
             return Source(
                 f"{left.quereus} {kind} {right.quereus}", f"{left.sqlite} {kind} {right.sqlite}", columns
             )
+        if self.choices.chance(15) and (merged := self._using(left, right, kind)) is not None:
+            return merged
         condition = self._join_condition(left, right, depth, outer)
         return Source(
             f"{left.quereus} {kind} {right.quereus} on {condition.quereus}",
             f"{left.sqlite} {kind} {right.sqlite} on {condition.sqlite}",
             columns,
+        )
+
+    def _using(self, left: Source, right: Source, kind: str) -> Source | None:
+        """A join over the columns that have the same name, which may then be read without qualifier."""
+        names = [[column.sqlite.rpartition(".")[2] for column in source.columns] for source in (left, right)]
+        common = [
+            name
+            for name in names[0]
+            if names[0].count(name) == 1 and names[1].count(name) == 1 and "." in left.columns[0].sqlite
+        ]
+        if not common or any("." not in column.sqlite for column in (*left.columns, *right.columns)):
+            return None
+        by_name = {column.sqlite.rpartition(".")[2]: column for column in left.columns}
+        if self.choices.chance(30) and len(common) == len(set(names[0]) & set(names[1])):
+            word, clause = "natural ", ""
+        else:
+            common = common[: 1 + self.choices.below(2)]
+            word, clause = "", f" using ({', '.join(common)})"
+        merged = tuple(Expr(name, name, by_name[name].type, True) for name in common)
+        return Source(
+            f"{left.quereus} {word}{kind} {right.quereus}{clause}",
+            f"{left.sqlite} {word}{kind} {right.sqlite}{clause}",
+            (*merged, *left.columns, *right.columns),
         )
 
     def _join_condition(self, left: Source, right: Source, depth: int, outer: Sequence[Expr]) -> Expr:
@@ -363,7 +397,7 @@ class Queries:
     def _aggregate(self, kind: str, maker: Expressions, depth: int) -> Expr:
         """An aggregate whose result is of a type."""
         own = [expr for expr in maker.pool if expr.column]
-        local = Expressions(self.choices, own, self.parameters)
+        local = self.expressions(self.choices, own, self.parameters)
         if kind == "int":
             form = self.choices.below(6)
             if form == 0:
@@ -410,7 +444,7 @@ class Queries:
         local = self._expressions(source.columns, (), depth, subqueries=False)
         aggregates = [self._aggregate(kind, local, depth) for kind in types]
         pool = [expr for expr in aggregates if expr.type not in ("nocase", "any")]
-        above = Expressions(self.choices, pool, self.parameters)
+        above = self.expressions(self.choices, pool, self.parameters)
         items = [
             above.make(expr.type, 1) if self.choices.chance(25) and expr in pool else expr
             for expr in aggregates
@@ -446,7 +480,7 @@ class Queries:
         keys = keys or [source.columns[0]]
         aggregates = [self._aggregate(kind, local, depth) for kind in types]
         pool = [expr for expr in [*keys, *aggregates] if expr.type not in ("nocase", "any")]
-        above = Expressions(self.choices, pool, self.parameters)
+        above = self.expressions(self.choices, pool, self.parameters)
         items = []
         for kind, aggregate in zip(types, aggregates, strict=True):
             same_type = [key for key in keys if key.type == kind]
@@ -473,7 +507,7 @@ class Queries:
     def _windowed(self, depth: int, types: Sequence[str], source: Source, outer: Sequence[Expr]) -> Query:
         """Window functions over peers, so that the order within a peer group does not matter."""
         parts = self.parts(depth, types, source, outer)
-        local = Expressions(self.choices, source.columns, self.parameters)
+        local = self.expressions(self.choices, source.columns, self.parameters)
         windows = [self._window(local, source) for _ in range(1 + self.choices.below(2))]
         items = [*parts.items, *windows]
         return Query(

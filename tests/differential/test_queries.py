@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.differential.choices import Choices
-from tests.differential.comparing import Difference, check_query, normalized, run
+from tests.differential.comparing import Difference, check_own_query, check_query, normalized, run
+from tests.differential.extended import ExtendedQueries
 from tests.differential.queries import Queries
 from tests.differential.worlds import TABLES, World, open_world
 
@@ -29,6 +30,15 @@ def test_against_sqlite(seed: int, tmp_path: Path) -> None:
         check_query(world, Queries(Choices(1000 * seed + number)).query()) for number in range(QUERIES)
     )
     assert compared > QUERIES * 0.9
+    world.close()
+
+
+@pytest.mark.parametrize("seed", range(WORLDS if LONG else 2))
+def test_what_sqlite_has_not(seed: int, tmp_path: Path) -> None:
+    """Grouping sets, lateral joins, QUALIFY, match flags and more: the plainest plan against all others."""
+    world = open_world(Choices(seed), tmp_path)
+    for number in range(QUERIES):
+        check_own_query(world, ExtendedQueries(Choices(9000 + 1000 * seed + number)).query())
     world.close()
 
 
