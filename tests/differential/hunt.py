@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.differential import exotic
 from tests.differential.choices import Choices, shrink
 from tests.differential.comparing import Difference, check_own_query, check_query
+from tests.differential.exotic import ExoticQueries
 from tests.differential.extended import ExtendedQueries
 from tests.differential.histories import run_history
 from tests.differential.queries import Queries
@@ -33,7 +35,17 @@ def check_extended_query(world: World, choices: Choices) -> bool:
     return True
 
 
-CHECKS: dict[str, Check] = {"query": check_random_query, "extended": check_extended_query}
+def check_exotic_query(world: World, choices: Choices) -> bool:
+    """One random query over columns of all types."""
+    check_own_query(world, ExoticQueries(choices).query())
+    return True
+
+
+CHECKS: dict[str, Check] = {
+    "query": check_random_query,
+    "extended": check_extended_query,
+    "exotic": check_exotic_query,
+}
 
 
 def hunt_histories(seed: int, count: int, durable: bool, limit: int) -> int:
@@ -94,7 +106,11 @@ def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, lim
         for number in range(0, count, per_world):
             world_seed = seed + number
             path = Path(folder) / str(world_seed) if durable else None
-            world = open_world(Choices(world_seed), path, (40, 200, 1500) if wide else (0, 3, 6, 9, 14), wide)
+            choices = Choices(world_seed)
+            if check is check_exotic_query:
+                world = exotic.open_world(choices, path)
+            else:
+                world = open_world(choices, path, (40, 200, 1500) if wide else (0, 3, 6, 9, 14), wide)
             for query_seed in range(world_seed, world_seed + per_world):
                 choices = Choices(query_seed)
                 try:

@@ -7,9 +7,10 @@ without indexes, in memory and on the durable backends.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import quereus_store
 from tests.differential.choices import Choices
@@ -32,9 +33,9 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
 
-    def create(self, dialect: str) -> str:
+    def create(self, dialect: str, types: Mapping[str, str] | None = None) -> str:
         """CREATE TABLE in a dialect."""
-        types = _TYPES[dialect]
+        types = types or _TYPES[dialect]
         null = " null" if dialect == "quereus" else ""
         parts = [
             f"{column.name} {types[column.type]}{null if column.nullable else ' not null'}"
@@ -131,8 +132,15 @@ _VALUES: dict[str, tuple[object, ...]] = {
 }
 
 
-def rows_of(table: Table, choices: Choices, count: int, wide: bool = False) -> list[tuple[object, ...]]:
+def rows_of(
+    table: Table,
+    choices: Choices,
+    count: int,
+    wide: bool = False,
+    values: Mapping[str, Sequence[object]] = MappingProxyType({}),
+) -> list[tuple[object, ...]]:
     """Random rows with different keys; ``wide`` draws numbers from a larger range."""
+    values = {**_VALUES, **values}
     keys = {part.split()[0] for part in table.key}
     rows: dict[tuple[object, ...], tuple[object, ...]] = {}
     for number in range(count):
@@ -145,11 +153,11 @@ def rows_of(table: Table, choices: Choices, count: int, wide: bool = False) -> l
             elif wide and column.type == "int":
                 row.append(choices.below(count))
             elif wide and column.type == "text":
-                row.append(f"{choices.one_of(_VALUES['text'])}{choices.below(count)}")
+                row.append(f"{choices.one_of(values['text'])}{choices.below(count)}")
             else:
-                row.append(choices.one_of(_VALUES[column.type]))
+                row.append(choices.one_of(values[column.type]))
         key = tuple(
-            value.lower() if isinstance(value, str) and column.type == "nocase" else value
+            value.lower() if isinstance(value, str) and column.type == "nocase" else repr(value)
             for column, value in zip(table.columns, row, strict=True)
             if column.name in keys
         )
