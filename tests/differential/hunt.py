@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.differential import exotic
+from tests.differential import exotic, worlds
 from tests.differential.choices import Choices, shrink
 from tests.differential.comparing import Difference, check_own_query, check_query
 from tests.differential.exotic import ExoticQueries
 from tests.differential.extended import ExtendedQueries
 from tests.differential.histories import run_history
 from tests.differential.queries import Queries
+from tests.differential.seeks import Seeks
 from tests.differential.worlds import World, open_world
 
 Check = Callable[[World, Choices], bool]
@@ -41,7 +42,22 @@ def check_exotic_query(world: World, choices: Choices) -> bool:
     return True
 
 
+def check_seek(world: World, choices: Choices) -> bool:
+    """One query that invites the use of indexes."""
+    return check_query(world, Seeks(choices, worlds.TABLES, worlds.VALUES, {}, world.rows).query())
+
+
+def check_exotic_seek(world: World, choices: Choices) -> bool:
+    """The same over columns of all types."""
+    values = {**worlds.VALUES, **exotic.VALUES}
+    seeks = Seeks(choices, exotic.TABLES, values, exotic.LITERALS, world.rows, mixed=True)
+    check_own_query(world, seeks.query())
+    return True
+
+
 CHECKS: dict[str, Check] = {
+    "seek": check_seek,
+    "exotic seek": check_exotic_seek,
     "query": check_random_query,
     "extended": check_extended_query,
     "exotic": check_exotic_query,
@@ -107,8 +123,8 @@ def hunt(check: Check, seed: int, count: int, per_world: int, durable: bool, lim
             world_seed = seed + number
             path = Path(folder) / str(world_seed) if durable else None
             choices = Choices(world_seed)
-            if check is check_exotic_query:
-                world = exotic.open_world(choices, path)
+            if check in (check_exotic_query, check_exotic_seek):
+                world = exotic.open_world(choices, path, (40, 200, 600) if wide else (0, 5, 12, 30))
             else:
                 world = open_world(choices, path, (40, 200, 1500) if wide else (0, 3, 6, 9, 14), wide)
             for query_seed in range(world_seed, world_seed + per_world):

@@ -122,7 +122,7 @@ INDEXES = (
     "create index i14 on t4 (g)",
 )
 
-_VALUES: dict[str, tuple[object, ...]] = {
+VALUES: dict[str, tuple[object, ...]] = {
     "int": (0, 1, 2, -1, 3, 5, -3),
     "real": (0.5, 1.0, -0.5, 2.0, 2.5, 0.0, -2.0),
     "text": ("a", "", "A", "ab", "b", "B_", "a%", "c", "aB"),
@@ -140,7 +140,7 @@ def rows_of(
     values: Mapping[str, Sequence[object]] = MappingProxyType({}),
 ) -> list[tuple[object, ...]]:
     """Random rows with different keys; ``wide`` draws numbers from a larger range."""
-    values = {**_VALUES, **values}
+    values = {**VALUES, **values}
     keys = {part.split()[0] for part in table.key}
     rows: dict[tuple[object, ...], tuple[object, ...]] = {}
     for number in range(count):
