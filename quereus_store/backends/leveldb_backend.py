@@ -1,7 +1,7 @@
 """The LevelDB backend: one folder, one process, one atomic batch for each commit.
 
 LevelDB has snapshots and batches but no transactions.  A reader is a snapshot.  A writer collects its changes
-in a sorted *overlay* (key to value, or to ``None`` for a removed key) that its reads see above the database;
+in an *overlay* (key to value, or to ``None`` for a removed key) that its reads see above the database;
 ``commit`` writes the overlay as one batch, which LevelDB makes atomic, and synced if asked to.  A savepoint
 is a position in a list of what the overlay held before each change since.
 
@@ -26,10 +26,11 @@ Chapters: store-and-modules, sections 2, 12 and 15.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import chain, islice, pairwise, repeat, starmap
+from operator import itemgetter, lt
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -40,12 +41,11 @@ try:
 except ImportError:  # The same binding under the name that newer interpreters have it.
     import plyvel_next as plyvel
 
-from sortedcontainers import SortedDict
-
 from quereus_store.backends.contract import Item, Savepoint
 from quereus_store.backends.forking import abandon, watch
 from quereus_store.backends.locking import WriterLock, closed
 from quereus_store.backends.memory import find_savepoint
+from quereus_store.backends.overlay import UNTOUCHED, Held, Overlay
 from quereus_store.errors import Error, StatusCode, sql_error
 
 _FAILURES = (plyvel.Error, OSError)
@@ -54,9 +54,6 @@ _key_of: Callable[[Item], bytes] = itemgetter(0)
 _ITEMS: dict[str, bool] = {}
 _KEYS = {"include_value": False}
 _VALUES = {"include_key": False}
-
-_UNTOUCHED = object()
-"""Note of a key that the overlay did not hold."""
 
 _BY_TEXT: Mapping[str, StatusCode] = MappingProxyType(
     {
@@ -201,21 +198,21 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
 
     def __init__(self, backend: LeveldbBackend, database: Any) -> None:
         super().__init__(backend, database)
-        self._overlay: Any = SortedDict()
+        self._overlay = Overlay()
         self._savepoints: list[tuple[int, int]] = []
-        self._undo: list[tuple[bytes, Any]] = []
+        self._undo: list[tuple[Sequence[bytes], list[Held]]] = []
         self._last_token = 0
 
     # --- reading through the overlay ------------------------------------------------------------------
 
     def get(self, key: bytes) -> bytes | None:
         """The value of ``key``, or None."""
-        value: Any = self._overlay.get(key, _UNTOUCHED)
-        return super().get(key) if value is _UNTOUCHED else value
+        value: Any = self._overlay.changes.get(key, UNTOUCHED)
+        return super().get(key) if value is UNTOUCHED else value
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The values of ``keys`` by position."""
-        return list(map(self.get, keys)) if self._overlay else super().get_many(keys)
+        return super().get_many(keys) if self._overlay.disjoint(keys) else list(map(self.get, keys))
 
     def scan(
         self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
@@ -251,13 +248,13 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     ) -> tuple[list[Item], bytes | None]:
         """Items from the start of a range, and the key up to which it is read (None: all of it)."""
         stored: list[Item] = next(super()._batches(lower, upper, reverse, limit, _ITEMS), [])
-        changed = list(islice(self._overlay.irange(lower, upper, (True, False), reverse), limit))
+        changed = list(islice(self._overlay.range(lower, upper, reverse), limit))
         ends = [keys[-1] for keys in ([key for key, _ in stored], changed) if len(keys) == limit]
         reached = (max if reverse else min)(ends) if ends else None
         if not changed:
             return stored, reached
         merged: dict[bytes, bytes | None] = dict(stored)
-        merged.update((key, self._overlay[key]) for key in changed)
+        merged.update((key, self._overlay.changes[key]) for key in changed)
         items = [(key, value) for key, value in merged.items() if value is not None]
         if reached is not None:
             items = [item for item in items if (item[0] >= reached if reverse else item[0] <= reached)]
@@ -269,13 +266,12 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     def _note(self, keys: Sequence[bytes]) -> None:
         self._live()
         if self._savepoints:
-            held = self._overlay.get
-            self._undo += [(key, held(key, _UNTOUCHED)) for key in keys]
+            self._undo.append((keys, list(map(self._overlay.changes.get, keys, repeat(UNTOUCHED)))))
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store an item."""
         self._note((key,))
-        self._overlay[key] = value
+        self._overlay.update(((key, value),))
 
     def put_many(self, items: Sequence[Item]) -> None:
         """Store items; the last of equal keys wins."""
@@ -292,18 +288,34 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     def insert_many(self, items: Sequence[Item]) -> int | None:
         """Store items up to the first whose key exists; its index, or None."""
         keys = list(map(_key_of, items))
-        present = self.get_many(keys)
-        seen: set[bytes] = set()
-        end: int | None = None
-        if any(value is not None for value in present) or len(set(keys)) < len(keys):
-            for index, key in enumerate(keys):
-                if present[index] is not None or key in seen:
-                    end = index
-                    break
-                seen.add(key)
+        end = None if self._all_new(keys) else self._first_present(keys)
         self._note(keys[:end])
         self._overlay.update(items[:end])
         return end
+
+    def _all_new(self, keys: list[bytes]) -> bool:
+        """Whether these are surely different keys in a range that holds none: one seek instead of many."""
+        if not keys:
+            return True
+        if all(starmap(lt, pairwise(keys))):
+            lowest, highest, distinct = keys[0], keys[-1], True
+        else:
+            lowest, highest, distinct = min(keys), max(keys), len(set(keys)) == len(keys)
+        if not distinct or not self._overlay.disjoint(keys):
+            return False
+        stored = super()._batches(lowest, highest + b"\0", False, 1, _KEYS)
+        return next(stored, None) is None
+
+    def _first_present(self, keys: list[bytes]) -> int | None:
+        present = self.get_many(keys)
+        seen: set[bytes] = set()
+        if present.count(None) == len(keys) == len(set(keys)):
+            return None
+        for index, key in enumerate(keys):
+            if present[index] is not None or key in seen:
+                return index
+            seen.add(key)
+        return None
 
     def put_new(self, items: Sequence[Item]) -> bool:
         """Store items that are known to be new; False if some were not."""
@@ -320,7 +332,7 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     def delete_many(self, keys: Sequence[bytes]) -> None:
         """Remove keys that are there."""
         self._note(keys)
-        self._overlay.update(dict.fromkeys(keys))
+        self._overlay.update(dict.fromkeys(keys).items())
 
     def delete_range(self, lower: bytes, upper: bytes | None) -> int:
         """Remove a range; returns how many keys it had."""
@@ -345,11 +357,8 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         index = find_savepoint(self._savepoints, savepoint)
         del self._savepoints[index + 1 :]
         start = self._savepoints[index][1]
-        for key, held in reversed(self._undo[start:]):
-            if held is _UNTOUCHED:
-                self._overlay.pop(key, None)
-            else:
-                self._overlay[key] = held
+        for keys, held in reversed(self._undo[start:]):
+            self._overlay.restore(keys, held)
         del self._undo[start:]
 
     def release(self, savepoint: Savepoint) -> None:
@@ -365,13 +374,14 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         try:
             if self._backend.faults is not None:
                 self._backend.faults("commit")
-            if self._overlay:
+            changes = self._overlay.changes
+            if changes:
+                removed = [key for key, value in changes.items() if value is None]
                 with database.write_batch(transaction=True, sync=durable and self._backend.syncs) as batch:
-                    for key, value in self._overlay.items():
-                        if value is None:
-                            batch.delete(key)
-                        else:
-                            batch.put(key, value)
+                    deque(map(batch.delete, removed), maxlen=0)
+                    for key in removed:
+                        del changes[key]
+                    deque(map(batch.put, changes.keys(), changes.values()), maxlen=0)
         except _FAILURES as failure:
             raise _translate(failure, self._backend.path, "write to") from failure
         finally:

@@ -8,6 +8,7 @@ into a table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -65,7 +66,7 @@ def column_signature(batch: list[tuple[Any, ...]]) -> tuple[frozenset[type], ...
     width = len(batch[0])
     if set(map(len, batch)) != {width}:
         return None
-    signature = tuple(frozenset(map(type, column)) for column in zip(*batch, strict=True))
+    signature = tuple(frozenset(map(type, map(itemgetter(slot), batch))) for slot in range(width))
     return None if any(len(kinds) - (_NONE in kinds) > 1 for kinds in signature) else signature
 
 
