@@ -12,7 +12,7 @@
 The module follows PEP 249; see :func:`connect` and :class:`Connection`.
 """
 
-from quereus_store.api import Connection, Cursor, Database, Row, connect, dict_row
+from quereus_store.api import Connection, Cursor, Database, PlanStep, Row, connect, dict_row
 from quereus_store.errors import (
     DatabaseError,
     DataError,
@@ -45,6 +45,7 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "PlanStep",
     "ProgrammingError",
     "Row",
     "StatusCode",

@@ -18,8 +18,10 @@ from quereus_store import errors
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
 from quereus_store.errors import InterfaceError, StatusCode, sql_error
+from quereus_store.execute.explaining import measured_tree, plan_tree
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
+from quereus_store.plan.tree import PlanStep
 
 _NO_PARAMETERS: tuple[Any, ...] = ()
 
@@ -117,6 +119,18 @@ class Connection:
                 f"executemany takes many sets of parameters, not {type(parameter_sets).__name__}",
             ) from failure
         return Result(None, (), self.session.execute_batch(sql, sets))
+
+    def explain(self, sql: str, parameters: Any = _NO_PARAMETERS, *, analyze: bool = False) -> PlanStep:
+        """The plan of a query, INSERT, UPDATE or DELETE as a tree of its operators.
+
+        Nothing is run, unless ``analyze`` asks for measured rows and times: then the statement does
+        what it always does.  Raises UNSUPPORTED for other statements.
+        """
+        self._ready()
+        statement = self.session.single_statement(sql)
+        if not analyze:
+            return plan_tree(self.session, statement, parameters)
+        return measured_tree(self.session, statement, parameters)
 
     def cursor(self) -> Cursor:
         """A new cursor."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
+from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
@@ -158,12 +159,14 @@ def reads_only_primary(compiled: CompiledQuery, engine: Engine) -> bool:
     return len(uses) == 1 and not uses[0].committed and fold(uses[0].module) == engine.primary_name
 
 
-def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) -> PreparedQuery:
-    """Bind, optimize and compile a query."""
+def prepare_query(
+    engine: Engine, statement: nodes.Query, context: BindContext, meters: Meters | None = None
+) -> PreparedQuery:
+    """Bind, optimize and compile a query; with ``meters`` it measures itself."""
     plan = optimize(bind_query(context, statement), rule_context(engine, context))
-    compiled = compile_query(plan, engine)
+    compiled = compile_query(plan, engine, meters)
     mutations = {
-        mutation_id: compile_mutation(mutation, engine, context, with_members(plan))
+        mutation_id: compile_mutation(mutation, engine, context, with_members(plan), meters)
         for mutation_id, mutation in compiled.mutations
     }
     only_primary = reads_only_primary(compiled, engine)
@@ -178,11 +181,15 @@ def prepare_query(engine: Engine, statement: nodes.Query, context: BindContext) 
 
 
 def prepare_mutation(
-    engine: Engine, statement: nodes.Insert | nodes.Update | nodes.Delete, context: BindContext
+    engine: Engine,
+    statement: nodes.Insert | nodes.Update | nodes.Delete,
+    context: BindContext,
+    meters: Meters | None = None,
 ) -> PreparedMutation:
-    """Bind and compile an INSERT, UPDATE or DELETE."""
+    """Bind and compile an INSERT, UPDATE or DELETE; with ``meters`` it measures itself."""
     plan = bind_mutation(context, statement)
-    return PreparedMutation(context.catalog.version, plan, compile_mutation(plan, engine, context))
+    compiled = compile_mutation(plan, engine, context, meters=meters)
+    return PreparedMutation(context.catalog.version, plan, compiled)
 
 
 def with_members(plan: PlanNode) -> tuple[CommonTable, ...]:

@@ -15,6 +15,7 @@ from weakref import WeakSet
 from quereus_store.errors import Error, OperationalError, StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
 from quereus_store.execute.assertions import AssertionGuard
+from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
@@ -142,9 +143,10 @@ class Session:
         parameters: Any,
         check: bool = True,
         nullable: frozenset[int | str] = frozenset(),
+        meters: Meters | None = None,
     ) -> PreparedQuery | PreparedMutation:
         try:
-            return self._prepare_now(statement, transaction, parameters, check, nullable)
+            return self._prepare_now(statement, transaction, parameters, check, nullable, meters)
         except RecursionError:
             raise sql_error(
                 StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
@@ -161,14 +163,17 @@ class Session:
         parameters: Any,
         check: bool,
         nullable: frozenset[int | str],
+        meters: Meters | None,
     ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
         if nullable:
             context = replace(context, nullable_parameters=nullable)
         if isinstance(statement, _MUTATIONS):
-            made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(self.engine, statement, context)
+            made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(
+                self.engine, statement, context, meters
+            )
         else:
-            made = prepare.prepare_query(self.engine, statement, context)
+            made = prepare.prepare_query(self.engine, statement, context, meters)
         if check:
             prepare.check_parameters(context, parameters)
         made.statement = statement
@@ -184,6 +189,39 @@ class Session:
             return self._prepare(statement, transaction, parameters, check=False)
         finally:
             self._end_if_own(transaction)
+
+    def run_measured(
+        self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS
+    ) -> tuple[PreparedQuery | PreparedMutation, Meters]:
+        """Run a query or row change to its end with counters; its plan, and what was measured."""
+        if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
+            raise unsupported(f"EXPLAIN ANALYZE {_statement_name(statement)}", statement.position)
+        _, parameters = bind(parameters)
+        transaction = self.transaction or self._begin()
+        try:
+            meters = Meters()
+            made: Any = self._prepare(statement, transaction, parameters, meters=meters)
+            if not made.writes:
+                if self.transaction is not None:
+                    self.transaction.observed = True
+                with meters.whole():
+                    result: Result = made.run(made.runtime(self, transaction, parameters))
+                    meters.rows = sum(map(len, result.batches()))
+                return made, meters
+        finally:
+            self._end_if_own(transaction)
+
+        def change(transaction: Transaction) -> tuple[Any, Meters, Result]:
+            # It may have to run again, on a later catalog, so what is measured starts from nothing.
+            meters = Meters()
+            made: Any = self._prepare(statement, transaction, parameters, meters=meters)
+            with meters.whole():
+                return made, meters, made.run(made.runtime(self, transaction, parameters))
+
+        made, meters, result = self.write(change)
+        self._count(result.row_count)
+        meters.rows = result.row_count if result.row_count >= 0 else sum(map(len, result.batches()))
+        return made, meters
 
     def query_within(
         self, transaction: ReadView, query: nodes.Query, parameters: Any = _NO_PARAMETERS

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from quereus_store.errors import SourcePosition
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.modules.contract import Table
@@ -84,8 +85,9 @@ class _Frame:
 class QueryCompiler:
     """The state of one compilation: the module being written, transactions, common tables."""
 
-    def __init__(self, services: CompilerServices) -> None:
+    def __init__(self, services: CompilerServices, meters: Meters | None = None) -> None:
         self.services = services
+        self.meters = meters
         self.module = SourceModule()
         self.transactions: list[TransactionUse] = []
         self.mutations: list[Any] = []
@@ -133,7 +135,10 @@ class QueryCompiler:
 
     def open(self, node: nodes.PlanNode) -> Pipeline:
         """An open pipeline that produces a plan's rows."""
-        return OPERATORS[type(node)](self, node)
+        pipeline = OPERATORS[type(node)](self, node)
+        if self.meters is None:
+            return pipeline
+        return self.meters.attach(self.module, node, pipeline, self.materialise_rows)
 
     def scope(self, pipeline: Pipeline) -> PipelineScope:
         """The scope of expressions over a pipeline's rows."""
@@ -423,9 +428,11 @@ def operator(node: type[nodes.PlanNode]) -> Callable[[Operator], Operator]:
     return register
 
 
-def compile_query(plan: nodes.PlanNode, services: CompilerServices) -> CompiledQuery:
-    """Generate, compile and wrap the program of a physical plan."""
-    compiler = QueryCompiler(services)
+def compile_query(
+    plan: nodes.PlanNode, services: CompilerServices, meters: Meters | None = None
+) -> CompiledQuery:
+    """Generate, compile and wrap the program of a physical plan; with ``meters`` it measures itself."""
+    compiler = QueryCompiler(services, meters)
     module = compiler.module
     with module.block("def program(rt):"):
         result = compiler.rows_of(plan)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import BoundExpression, Column, subplans
@@ -31,11 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What compiling one statement needs; ``follow_ups`` keeps the compiled actions of foreign keys."""
+    """What compiling one statement needs; ``follow_ups`` keeps the compiled actions of foreign keys.
+
+    With ``meters`` the statement's own program measures itself.
+    """
 
     engine: Engine
     context: BindContext
     follow_ups: dict[Any, Any] = field(default_factory=dict)
+    meters: Meters | None = None
 
     @property
     def enforces_keys(self) -> bool:
@@ -64,8 +69,8 @@ class Workshop:
 class MutationCompiler(QueryCompiler):
     """The state of one mutation program."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        super().__init__(workshop.engine)
+    def __init__(self, workshop: Workshop, meters: Meters | None = None) -> None:
+        super().__init__(workshop.engine, meters)
         self.workshop = workshop
 
     # -- tables ---------------------------------------------------------------

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import preamble_of
+from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml.conflicts import CarefulDelete, CarefulInsert, CarefulUpdate
 from quereus_store.execute.dml.delete import write_delete
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop
@@ -62,7 +63,7 @@ class CompiledMutation:
         rules = rules_of(workshop, plan, cascaded)
         write, careful_way = _WRITERS[type(plan)]
         careful = careful_way(workshop, plan, rules, enclosing)
-        compiler = MutationCompiler(workshop)
+        compiler = MutationCompiler(workshop, None if cascaded else workshop.meters)
         with compiler.module.block("def program(rt):"):
             compiler.bind_common_tables(enclosing)
             compiler.bind_common_tables(plan.common_tables)
@@ -133,7 +134,11 @@ def compile_in(
 
 
 def compile_mutation(
-    plan: MutationPlan, engine: Engine, context: BindContext, enclosing: tuple[CommonTable, ...] = ()
+    plan: MutationPlan,
+    engine: Engine,
+    context: BindContext,
+    enclosing: tuple[CommonTable, ...] = (),
+    meters: Meters | None = None,
 ) -> CompiledMutation:
     """Compile a bound mutation; raises ERROR for foreign keys that do not fit their parents."""
-    return compile_in(Workshop(engine, context), plan, enclosing=enclosing)
+    return compile_in(Workshop(engine, context, meters=meters), plan, enclosing=enclosing)

@@ -352,6 +352,8 @@ def index_join(compiler: QueryCompiler, node: nodes.IndexJoin) -> Pipeline:
     else:
         call = f"{table}.ranges({transaction}, {module.bind('path', node.inner.access.path)}, {keys})"
     left.per_batch += [f"{keys} = [{key} for {left.loop.target} in {batch}]", f"{found} = {call}"]
+    if compiler.meters is not None:
+        left.per_batch.append(compiler.meters.found(module, node.inner, found, point))
     matched = module.name("m")
     target = f"({left.loop.target}, {matched})"
     left.loop = Clause("for", f"zip({batch}, {found})", target)
