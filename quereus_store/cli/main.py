@@ -12,7 +12,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, ModuleType
 
-from quereus_store.cli.commands import apply, bench, check, demo, diff, dump, export, load, run, shell
+from quereus_store.cli.commands import (
+    apply,
+    bench,
+    check,
+    demo,
+    diff,
+    dump,
+    explain,
+    export,
+    load,
+    run,
+    shell,
+)
 from quereus_store.cli.diagnostics import (
     EXIT_INTERRUPTED,
     EXIT_REFUSED,
@@ -30,6 +42,7 @@ COMMANDS: Mapping[str, ModuleType] = MappingProxyType(
         "dump": dump,
         "diff": diff,
         "apply": apply,
+        "explain": explain,
         "check": check,
         "bench": bench,
         "demo": demo,

@@ -89,7 +89,7 @@ class Profile:
 
 
 class Meters:
-    """Adds measuring to the pipelines of a program in the making; ``rows`` and ``nanoseconds`` are the whole's."""
+    """Adds measuring to the pipelines of a program; ``rows`` and ``nanoseconds`` are those of the whole."""
 
     def __init__(self) -> None:
         self.profile = Profile()
