@@ -13,6 +13,20 @@ The module follows PEP 249; see :func:`connect` and :class:`Connection`.
 """
 
 from quereus_store.api import Connection, Cursor, Database, PlanStep, Row, connect, dict_row
+from quereus_store.api.pep249 import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
 from quereus_store.errors import (
     DatabaseError,
     DataError,
@@ -34,11 +48,19 @@ threadsafety = 1
 paramstyle = "qmark"
 
 __all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
     "Connection",
     "Cursor",
     "DataError",
     "Database",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -49,6 +71,10 @@ __all__ = [
     "ProgrammingError",
     "Row",
     "StatusCode",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "apilevel",
     "connect",

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from quereus_store import errors
+from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
 from quereus_store.errors import InterfaceError, StatusCode, sql_error
@@ -46,12 +47,21 @@ def connect(
     Raises :class:`~quereus_store.errors.OperationalError` when the path is no
     database, cannot be opened or is of a newer format.
     """
-    path = os.fspath(database)
-    opened = open_database(path, backend, options)
+    timeout, cached_statements = _checked(timeout, cached_statements)
+    opened = open_database(os.fsdecode(database), backend, options)
     return Connection(opened, timeout=timeout, autocommit=autocommit, cached_statements=cached_statements)
 
 
-class Connection:
+def _checked(timeout: Any, cached_statements: Any) -> tuple[float, int]:
+    """The options of a connection; raises MISUSE for values that mean nothing."""
+    if not isinstance(timeout, int | float) or not timeout >= 0:
+        raise sql_error(StatusCode.MISUSE, f"timeout is a number of seconds, not {timeout!r}")
+    if not isinstance(cached_statements, int) or cached_statements < 0:
+        raise sql_error(StatusCode.MISUSE, f"cached_statements is a number from 0, not {cached_statements!r}")
+    return float(timeout), cached_statements
+
+
+class Connection(BoundToProcess):
     """A connection; for one thread at a time."""
 
     Warning = errors.Warning

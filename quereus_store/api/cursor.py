@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.api.bound import BoundToProcess
 from quereus_store.errors import InterfaceError, StatusCode, sql_error
 
 if TYPE_CHECKING:
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
 Description = tuple[tuple[str, str, None, None, None, None, bool], ...]
 
 
-class Cursor:
+class Cursor(BoundToProcess):
     """Runs statements and hands out their rows.
 
     ``rowcount`` is the number of rows changed, -1 after a query.  ``lastrowid``
     is always None: rows are known by their keys, there is no hidden row number.
     """
 
-    arraysize = 1
     lastrowid = None
 
-    __slots__ = ("_batch", "_closed", "_position", "_result", "connection", "row_factory")
+    __slots__ = ("_batch", "_closed", "_position", "_result", "arraysize", "connection", "row_factory")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.arraysize = 1
         self.row_factory: Callable[[Cursor, tuple[Any, ...]], Any] | None = connection.row_factory
         self._result: Result | None = None
         self._batch: Sequence[tuple[Any, ...]] = ()
@@ -130,6 +131,12 @@ class Cursor:
     def __iter__(self) -> Iterator[Any]:
         while (row := self.fetchone()) is not None:
             yield row
+
+    def __next__(self) -> Any:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
 
     def _made(self, rows: list[Any]) -> list[Any]:
         factory = self.row_factory

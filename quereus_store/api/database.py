@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from quereus_store import views
+from quereus_store.api.bound import BoundToProcess
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.session import Session
@@ -30,9 +31,23 @@ from quereus_store.types import LogicalType
 
 MEMORY = ":memory:"
 
+STORAGE_OPTIONS = frozenset(
+    {
+        "cache_size",
+        "create",
+        "faults",
+        "map_size",
+        "max_readers",
+        "readonly",
+        "synchronous",
+        "write_buffer_size",
+    }
+)
+"""What a storage takes; a database in memory has no use for them, and lets the same call be made for it."""
+
 
 @dataclass(slots=True)
-class Database:
+class Database(BoundToProcess):
     """An open database; made by :func:`quereus_store.connect`."""
 
     engine: Engine
@@ -196,10 +211,23 @@ def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Da
             raise sql_error(
                 StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path"
             )
+        unknown = sorted(options.keys() - STORAGE_OPTIONS)
+        if unknown:
+            raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
         return Database(_engine([MemoryModule()], "memory"))
+    if "\0" in path or not _encodable(path):
+        raise sql_error(StatusCode.CANTOPEN, f"cannot open {path!r}: that is no name of a file")
     if backend == "memory":
         raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
     return _OPEN.acquire(Path(path), backend or detect_backend(path), options)
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def detect_backend(path: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = [
     "ReadTransaction",
     "Savepoint",
     "WriteTransaction",
+    "check_sizes",
     "open_backend",
 ]
 
@@ -57,6 +59,17 @@ BACKENDS: Mapping[str, Callable[..., Backend]] = MappingProxyType(
 """The built-in backends by name; each is imported when it is first opened."""
 
 
+_SIZES = ("cache_size", "map_size", "max_readers", "write_buffer_size")
+
+
+def check_sizes(options: Mapping[str, Any]) -> None:
+    """Options that are sizes or counts must be numbers that a machine can count to; raises MISUSE."""
+    for name in _SIZES:
+        value = options.get(name, 0)
+        if type(value) is not int or not 0 <= value <= sys.maxsize:
+            raise sql_error(StatusCode.MISUSE, f"{name} is a number from 0 to {sys.maxsize}, not {value!r}")
+
+
 def open_backend(name: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Backend:
     """Open a database with one of the built-in backends.
 
@@ -66,6 +79,7 @@ def open_backend(name: str, path: str | os.PathLike[str] | None = None, **option
     factory = BACKENDS.get(name)
     if factory is None:
         raise sql_error(StatusCode.MISUSE, f"unknown backend '{name}'; there are {', '.join(BACKENDS)}")
+    check_sizes(options)
     try:
         return factory(path, **options)
     except TypeError as failure:

@@ -71,11 +71,24 @@ class Error(Exception):
             return self.message
         return f"{self.message} (at line {self.position.line}, column {self.position.column})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process borders: what a program is told in ``details`` goes along as far as it can."""
+        state = {**self.__dict__, "details": {k: v for k, v in self.details.items() if _travels(v)}}
+        return type(self), (self.message, self.code, self.position), state
+
     def located(self, position: SourcePosition | None) -> Error:
         """Give the error a position if it has none yet, and return it."""
         if self.position is None:
             self.position = position
         return self
+
+
+_TRAVELLERS = (str, bytes, int, float, list, tuple, dict, type(None))
+
+
+def _travels(detail: Any) -> bool:
+    """Whether a detail is a value that can be copied to another process; a module of this one cannot."""
+    return isinstance(detail, _TRAVELLERS)
 
 
 class InterfaceError(Error):

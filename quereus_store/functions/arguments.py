@@ -52,6 +52,17 @@ def whole_number_of(value: Value) -> int | None:
     return int(number) if math.isfinite(number) else None
 
 
+LARGEST_VALUE = 1_000_000_000
+"""Characters or bytes that a function may make."""
+
+
+def check_size(size: int) -> int:
+    """The size of a value that is about to be made; raises TOOBIG beyond LARGEST_VALUE."""
+    if size > LARGEST_VALUE:
+        raise sql_error(StatusCode.TOOBIG, "string or blob too big")
+    return size
+
+
 def require_numeric(
     name: str, positions: Sequence[int] | None = None
 ) -> Callable[[Sequence[LogicalType]], None]:

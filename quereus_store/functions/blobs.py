@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.functions.arguments import number_of
+from quereus_store.functions.arguments import check_size, whole_number_of
 from quereus_store.functions.registry import Function, ScalarFunction
 from quereus_store.types.conversion import strict_convert
 from quereus_store.types.logical import BLOB, INTEGER, TEXT
@@ -40,8 +40,8 @@ def from_hex(value: Value) -> bytes | None:
 
 def zero_blob(count: Value) -> bytes | None:
     """A blob of that many zero bytes."""
-    size = number_of(count)
-    return None if size is None else bytes(max(int(size), 0))
+    size = whole_number_of(count)
+    return None if size is None else bytes(check_size(max(size, 0)))
 
 
 def random_integer() -> int:
@@ -86,7 +86,7 @@ def blob_functions() -> list[Function]:
             "hex", to_hex, 1, 1, TEXT, nullable=False, raises=True, inline={("BLOB",): "{0}.hex().upper()"}
         ),
         ScalarFunction("unhex", from_hex, 1, 1, BLOB),
-        ScalarFunction("zeroblob", zero_blob, 1, 1, BLOB),
+        ScalarFunction("zeroblob", zero_blob, 1, 1, BLOB, raises=True),
         ScalarFunction("random", random_integer, 0, 0, INTEGER, nullable=False, deterministic=False),
         ScalarFunction("randomblob", random_blob, 1, 1, BLOB, deterministic=False),
         ScalarFunction(

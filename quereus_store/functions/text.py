@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from quereus_store.functions.arguments import whole_number_of
+from quereus_store.functions.arguments import check_size, whole_number_of
 from quereus_store.functions.registry import Function, ScalarFunction
 from quereus_store.sql.renderer.base import quote_text
 from quereus_store.types.logical import BOOLEAN, INTEGER, TEXT
@@ -109,7 +109,7 @@ def _padding(value: Value, width: Value, fill: Value) -> str | None:
     missing = wanted - len(value)
     if missing <= 0 or not fill:
         return ""
-    return (fill * (missing // len(fill) + 1))[:missing]
+    return (fill * (check_size(missing) // len(fill) + 1))[:missing]
 
 
 def lpad(value: Value, width: Value, fill: Value = " ") -> str | None:
@@ -142,7 +142,11 @@ def right(value: Value, count: Value) -> str | None:
 def repeat(value: Value, count: Value) -> str | None:
     """The text ``count`` times."""
     wanted = whole_number_of(count)
-    return None if wanted is None else _text(value) * wanted
+    if wanted is None:
+        return None
+    text = _text(value)
+    check_size(len(text) * wanted)
+    return text * wanted
 
 
 def starts_with(value: Value, prefix: Value) -> bool:
@@ -308,11 +312,11 @@ def text_functions() -> list[Function]:
             "instr", instr, 2, 2, INTEGER, nullable=False, inline={("TEXT", "TEXT"): "({0}.find({1}) + 1)"}
         ),
         _scalar("reverse", reverse, 1, 1, inline=_of_text("{0}[::-1]")),
-        _scalar("lpad", lpad, 2, 3),
-        _scalar("rpad", rpad, 2, 3),
+        _scalar("lpad", lpad, 2, 3, raises=True),
+        _scalar("rpad", rpad, 2, 3, raises=True),
         _scalar("left", left, 2, 2),
         _scalar("right", right, 2, 2),
-        _scalar("repeat", repeat, 2, 2),
+        _scalar("repeat", repeat, 2, 2, raises=True),
         _scalar(
             "starts_with",
             starts_with,

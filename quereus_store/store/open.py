@@ -27,7 +27,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from quereus_store.backends import Backend, open_backend
+from quereus_store.backends import Backend, check_sizes, open_backend
 from quereus_store.catalog.meta import check_stamp, is_empty, stamp
 from quereus_store.store.cache import DEFAULT_CACHE_SIZE
 from quereus_store.store.module import StoreModule
@@ -48,6 +48,7 @@ def open_store(
     ``path`` is None for backend ``memory``.  ``options`` go to the backend (``synchronous``, ``readonly``,
     ``create``, ...).  Raises what the table in this module's header says; MISUSE for unknown options.
     """
+    check_sizes({"cache_size": cache_size})
     return open_module(open_backend(backend, path, **options), path, cache_size=cache_size, name=name)
 
 

@@ -276,9 +276,9 @@ def positive(value: Value) -> Value:
 def invert_bits(value: Value) -> int | None:
     """SQL ``~x``: -x - 1 of the truncated integer, of any size; NULL for what is no number."""
     number = unary_number(value)
-    if number is None or not math.isfinite(number):
-        return None
-    return ~int(number)
+    if type(number) is int:
+        return ~number
+    return ~int(number) if number is not None and math.isfinite(number) else None
 
 
 # --- bit operators ------------------------------------------------------------------------------------------

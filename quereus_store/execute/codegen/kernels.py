@@ -99,9 +99,26 @@ def point_rows(table: Table, transaction: Any, key: tuple[Any, ...]) -> Batches:
     return () if row is None else ([row],)
 
 
-def points_rows(table: Table, transaction: Any, keys: Sequence[tuple[Any, ...]], descending: bool) -> Batches:
+KeyIdentity = Callable[[tuple[Any, ...]], Any] | None
+
+
+def _different(keys: Sequence[tuple[Any, ...]], identity: KeyIdentity) -> list[tuple[Any, ...]]:
+    """Keys without NULL, each once; ``identity`` is the same for keys that are equal but not alike."""
+    present = [key for key in keys if None not in key]
+    return list(
+        dict.fromkeys(present) if identity is None else {identity(key): key for key in present}.values()
+    )
+
+
+def points_rows(
+    table: Table,
+    transaction: Any,
+    keys: Sequence[tuple[Any, ...]],
+    descending: bool,
+    identity: KeyIdentity = None,
+) -> Batches:
     """The rows of several primary keys, each once, in key order."""
-    wanted = list(dict.fromkeys(key for key in keys if None not in key))
+    wanted = _different(keys, identity)
     try:
         wanted.sort(reverse=descending)
     except TypeError:
@@ -123,11 +140,14 @@ def unless_null(compared: tuple[Any, ...], access: Callable[..., Batches], *argu
 
 
 def ranges_rows(
-    table: Table, transaction: Any, path: AccessPath, prefixes: Sequence[tuple[Any, ...]]
+    table: Table,
+    transaction: Any,
+    path: AccessPath,
+    prefixes: Sequence[tuple[Any, ...]],
+    identity: KeyIdentity = None,
 ) -> Batches:
     """The rows of several key prefixes, each prefix once."""
-    wanted = list(dict.fromkeys(prefix for prefix in prefixes if None not in prefix))
-    return [rows for rows in table.ranges(transaction, path, wanted) if rows]
+    return [rows for rows in table.ranges(transaction, path, _different(prefixes, identity)) if rows]
 
 
 # -- order -----------------------------------------------------------------------
@@ -172,6 +192,10 @@ def _may_hold_nan(numbers: Iterable[float]) -> bool:
     return total != total
 
 
+_ALL_ROWS = 2**62
+"""More rows than there are; a larger LIMIT or OFFSET says no more."""
+
+
 def row_limit(value: Any, default: float) -> float:
     """A LIMIT or OFFSET value as a number of rows: NULL is ``default``, fractions round up, nonsense is 0."""
     if value is None:
@@ -181,9 +205,9 @@ def row_limit(value: Any, default: float) -> float:
             value = float(value)
         except ValueError:
             return 0
-    if not isinstance(value, int | float) or not isfinite(value) or value < 0:
-        return 0
-    return ceil(value)
+    if isinstance(value, int):
+        return min(max(value, 0), _ALL_ROWS)
+    return ceil(value) if isinstance(value, float) and isfinite(value) and value > 0 else 0
 
 
 def limit_batches(batches: Batches, count: Any, offset: Any = None) -> Iterator[list[Row]]:

@@ -126,6 +126,8 @@ def _written_out(value: Any) -> str | None:
     if type(value) is float:
         text = repr(value)
         return text if text not in ("inf", "-inf", "nan") else None
+    if type(value) is int and value.bit_length() > _LONGEST_INLINE * 4:
+        return None  # Python does not even spell the longest ones.
     if type(value) in _INLINE_TYPES:
         text = repr(value)
         if len(text) <= _LONGEST_INLINE:

@@ -68,6 +68,8 @@ from quereus_store.sql.nodes import (
 )
 from quereus_store.sql.parser.base import TokenCursor
 
+_LONGEST_PARAMETER_NUMBER = 9
+
 _LOGICAL = 1
 _CONJUNCTION = 2
 _NEGATION = 3
@@ -409,7 +411,10 @@ class ExpressionParser(TokenCursor):
             self._parameters += 1
             return Parameter(self._parameters, position=token.position)
         if name.isdigit():
-            return Parameter(int(name), numbered=True, position=token.position)
+            number = name.lstrip("0")
+            if not 0 < len(number) <= _LONGEST_PARAMETER_NUMBER:
+                raise self.error(f"No parameter has the number {name[:40]}.", token.position)
+            return Parameter(int(number), numbered=True, position=token.position)
         return Parameter(name=name, position=token.position)
 
     def name_or_call(self) -> Expression:
