@@ -17,6 +17,12 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from quereus_store.catalog.entries import ComputedPart, Entry
 from quereus_store.catalog.layout import EntryKind
+from quereus_store.catalog.lenses import (
+    deployment_of,
+    describe_deployment,
+    describe_logical,
+    logical_of,
+)
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import EngineServices
 from quereus_store.schema.builder import (
@@ -74,11 +80,11 @@ class CatalogServices:
 def describe(found: SchemaObject, stored: bool = True) -> Entry:
     """The entry of an object; ``stored`` tells of a table whether its rows are in this key space."""
     if isinstance(found, ViewSchema):
-        return Entry(view_ddl(found))
+        return Entry(view_ddl(found), lens=describe_logical(found.logical))
     if isinstance(found, AssertionSchema):
         return Entry(assertion_ddl(found))
     if isinstance(found, Schema):
-        return Entry(render(nodes.DeclareSchema(found.name)))
+        return Entry(render(nodes.DeclareSchema(found.name)), lens=describe_deployment(found.lens))
     return Entry(
         ";\n".join(table_bundle(found)),
         found.storage_id if stored else 0,
@@ -110,11 +116,13 @@ def rebuild(kind: EntryKind, entry: Entry, schema_name: str, services: CatalogSe
         case EntryKind.TABLE, [nodes.CreateTable() as table, *others]:
             return _table(table, others, entry, schema_name, services)
         case EntryKind.VIEW, [nodes.CreateView() as view]:
-            return build_view(view, view.name.schema or schema_name)
+            built = build_view(view, view.name.schema or schema_name)
+            surroundings = Surroundings(services.collations, services.types)
+            return replace(built, logical=logical_of(entry.lens, built.schema, surroundings))
         case EntryKind.ASSERTION, [nodes.CreateAssertion() as assertion]:
             return build_assertion(assertion, assertion.name.schema or schema_name)
         case EntryKind.SCHEMA, [nodes.DeclareSchema(name=name, items=())]:
-            return Schema(name)
+            return Schema(name, lens=deployment_of(entry.lens))
     raise sql_error(StatusCode.CORRUPT, f"a definition in the catalog is not that of a {kind.name.lower()}")
 
 

@@ -5,6 +5,7 @@ canonical text, for a table the whole bundle (the table, its indexes, tags of im
 indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of the rows,
 and of each index by name in lower case, hidden ones included.  ``computed`` describes, per index,
 the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more.
+``lens`` is what a logical schema, or a table of one, has besides (see ``lenses``).
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
 others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import msgpack
@@ -38,6 +39,7 @@ class Entry:
     indexes: Mapping[str, int] = field(default_factory=dict)
     computed: Mapping[str, Sequence[ComputedPart]] = field(default_factory=dict)
     stale: bool = False
+    lens: Mapping[str, Any] | None = None
 
 
 def pack_entry(entry: Entry) -> bytes:
@@ -50,6 +52,7 @@ def pack_entry(entry: Entry) -> bytes:
                 "indexes": dict(sorted(entry.indexes.items())),
                 "computed": dict(sorted(entry.computed.items())),
                 **({"stale": True} if entry.stale else {}),
+                **({"lens": entry.lens} if entry.lens is not None else {}),
             }
         )
     except UnicodeEncodeError as error:

@@ -131,7 +131,7 @@ class StoredCatalog:
 
 
 def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]]]:
-    itself = {} if fold(schema.name) == MAIN else {"": Schema(schema.name)}
+    itself = {} if fold(schema.name) == MAIN else {"": Schema(schema.name, lens=schema.lens)}
     return [
         (EntryKind.SCHEMA, itself),
         (EntryKind.TABLE, schema.tables),
@@ -160,4 +160,7 @@ def _no_objects() -> dict[EntryKind, dict[str, Any]]:
 def _schema(folded: str, objects: dict[EntryKind, dict[str, Any]]) -> Schema:
     itself = objects[EntryKind.SCHEMA].get("")
     name = itself.name if itself else folded
-    return Schema(name, objects[EntryKind.TABLE], objects[EntryKind.VIEW], objects[EntryKind.ASSERTION])
+    tables, views, assertions = (
+        objects[kind] for kind in (EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSERTION)
+    )
+    return Schema(name, tables, views, assertions, itself.lens if itself else None)

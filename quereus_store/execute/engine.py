@@ -59,6 +59,7 @@ class Engine:
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
         self.declarations: dict[str, nodes.DeclareSchema] = {}
+        self.lenses: dict[str, nodes.DeclareLens] = {}
         self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}
         self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)

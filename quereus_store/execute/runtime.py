@@ -6,17 +6,19 @@ functions that need context read the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.modules.contract import Row
+from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.binder.view_lineage import lineage_of
+from quereus_store.plan.lenses.reports import backfill_rows, effective_rows
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
     from quereus_store.execute.transactions import ReadView
     from quereus_store.functions.introspection import Lineage
-    from quereus_store.schema.objects import TableSchema, ViewSchema
+    from quereus_store.schema.objects import Schema, TableSchema, ViewSchema
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -106,5 +108,15 @@ class Runtime:
 
     def lineage(self, relation: ViewSchema | TableSchema) -> Lineage:
         """What may be written through a view or a maintained table."""
-        context = self.session.engine.bind_context(self.catalog, self.schema_path, self.options)
-        return lineage_of(context, relation)
+        return lineage_of(self._bind_context(), relation)
+
+    def effective_lens(self, view: ViewSchema) -> Iterable[tuple[Any, ...]]:
+        """How the columns of a logical table are mapped."""
+        return effective_rows(self._bind_context(), view)
+
+    def basis_backfill(self, schema: Schema) -> Iterable[tuple[Any, ...]]:
+        """What would fill the basis relations that a deployment has come to read."""
+        return backfill_rows(self._bind_context(), schema)
+
+    def _bind_context(self) -> BindContext:
+        return self.session.engine.bind_context(self.catalog, self.schema_path, self.options)

@@ -12,6 +12,7 @@ from quereus_store.functions.dates import date_functions
 from quereus_store.functions.diagnostics import diagnostic_functions
 from quereus_store.functions.introspection import introspection_functions
 from quereus_store.functions.json_functions import json_functions
+from quereus_store.functions.lenses import lens_functions
 from quereus_store.functions.math import math_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.functions.table_functions import table_functions
@@ -30,6 +31,7 @@ _FAMILIES = (
     aggregate_functions,
     table_functions,
     introspection_functions,
+    lens_functions,
     diagnostic_functions,
 )
 

@@ -1,6 +1,6 @@
 """Plans, runs and assertions as rows: the declarations (functions, section 12).
 
-What these functions show belongs to the planner, the executor and the lens compiler.  So only their names,
+What these functions show belongs to the planner and the executor.  So only their names,
 columns and argument checks are here; the rows come from the statement context's ``diagnostics``, an object
 with one method for each function, of the same name and arguments.
 """
@@ -33,17 +33,6 @@ def _of_text(name: str, needs: str) -> Callable[..., Iterable[_Row]]:
         if type(argument) is not str:
             raise sql_error(StatusCode.ERROR, f"{name}() requires {needs} argument")
         return _method(context, name)(argument)
-
-    return rows
-
-
-def _of_names(name: str) -> Callable[..., Iterable[_Row]]:
-    """A function of the names of schema objects."""
-
-    def rows(context: Any, *arguments: Value) -> Iterable[_Row]:
-        if not all(type(argument) is str for argument in arguments):
-            raise sql_error(StatusCode.ERROR, f"{name}() requires name string arguments")
-        return _method(context, name)(*arguments)
 
     return rows
 
@@ -90,26 +79,6 @@ _SQL_FUNCTIONS: dict[str, tuple[ResultColumn, ...]] = {
     ),
 }
 
-_NAME_FUNCTIONS: dict[str, tuple[int, tuple[ResultColumn, ...]]] = {
-    "quereus_effective_lens": (
-        2,
-        columns_of("logical_column source inverse advertised_member advertisement_anchor effective_sql"),
-    ),
-    "quereus_basis_backfill": (
-        1,
-        columns_of(
-            "logical_table basis_relation category backfill_sql generated_columns missing_columns reason"
-        ),
-    ),
-    "quereus_lens_advisories": (
-        1,
-        columns_of(
-            "logical_table code constraint column status rationale current_fingerprint"
-            " recorded_fingerprint message"
-        ),
-    ),
-}
-
 _ASSERTION_COLUMNS = columns_of("assertion relation_key base classification prepared_pk_params violation_sql")
 
 
@@ -131,9 +100,5 @@ def diagnostic_functions() -> list[Function]:
             _of_text("explain_assertion", "an assertion name string"),
             1,
             _ASSERTION_COLUMNS,
-        ),
-        *(
-            _table(name, _of_names(name), arguments, columns)
-            for name, (arguments, columns) in _NAME_FUNCTIONS.items()
         ),
     ]

@@ -135,7 +135,8 @@ class CheckConstraint:
     """CHECK with its operation mask; ``name`` is the generated one when ``named`` is False.
 
     ``positional`` marks a table-level CHECK without a name: it is shown as
-    ``_check_<position>`` but cannot be addressed.
+    ``_check_<position>`` but cannot be addressed.  ``message`` is what a violation
+    is told where that is not the usual text (constraints of logical tables).
     """
 
     name: str
@@ -145,6 +146,7 @@ class CheckConstraint:
     positional: bool = False
     conflict: ConflictAction | None = None
     tags: Tags = field(default_factory=_no_tags)
+    message: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +271,29 @@ class TableSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class LogicalTable:
+    """What a table of a logical schema declares (view-updates-and-lenses, section 12).
+
+    ``table`` has its columns, keys and constraints; no rows belong to it.
+    ``overridden`` lists, in lower case, the columns that the lens maps itself.
+    ``decomposition`` is the id of the advertised decomposition that it is read from.
+    """
+
+    table: TableSchema
+    overridden: tuple[str, ...] = ()
+    decomposition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ViewSchema:
-    """A plain view: a name for a query."""
+    """A plain view: a name for a query; ``logical`` is set for a table of a logical schema."""
 
     schema: str
     name: str
     query: nodes.Query
     columns: tuple[str, ...] | None = None
     tags: Tags = field(default_factory=_no_tags)
+    logical: LogicalTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,13 +307,38 @@ class AssertionSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class LensSnapshot:
+    """What a logical table read when it was deployed: its columns, its body and the basis relations."""
+
+    table: str
+    columns: tuple[str, ...]
+    body: str
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The lens of a logical schema, as the last APPLY left it.
+
+    ``advisories`` are the rows of its report; ``snapshot`` describes this deployment,
+    ``previous`` the one before.
+    """
+
+    basis: str
+    advisories: tuple[tuple[str | None, ...], ...] = ()
+    snapshot: tuple[LensSnapshot, ...] = ()
+    previous: tuple[LensSnapshot, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
-    """One named schema; the mappings are keyed by folded names."""
+    """One named schema; the mappings are keyed by folded names. ``lens`` is set for a logical one."""
 
     name: str
     tables: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, ViewSchema] = field(default_factory=dict)
     assertions: Mapping[str, AssertionSchema] = field(default_factory=dict)
+    lens: Deployment | None = None
 
     def with_table(self, table: TableSchema) -> Schema:
         """The schema with this table added or replaced."""

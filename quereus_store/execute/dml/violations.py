@@ -26,6 +26,8 @@ def not_null_violation(table: TableSchema, position: int) -> Error:
 
 def check_violation(table: TableSchema, check: CheckConstraint) -> Error:
     """A CHECK that is false."""
+    if check.message is not None:
+        return _violation(check.message, table, "check", (), check.name)
     shown = _shown(canonical_text(check.expression))
     return _violation(f"CHECK constraint failed: {check.name}{shown}", table, "check", (), check.name)
 

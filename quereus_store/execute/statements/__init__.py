@@ -22,6 +22,7 @@ from quereus_store.execute.statements.declarations import (
 )
 from quereus_store.execute.statements.explain import explain
 from quereus_store.execute.statements.indexes import create_index
+from quereus_store.execute.statements.lenses import declare_lens
 from quereus_store.execute.statements.pragma import pragma
 from quereus_store.execute.statements.tables import create_table, drop_object
 from quereus_store.execute.statements.views import create_view
@@ -46,6 +47,7 @@ HANDLERS: Mapping[type[nodes.Statement], Handler] = MappingProxyType(
         nodes.AlterObjectTags: alter_object_tags,
         nodes.Analyze: analyze,
         nodes.DeclareSchema: declare_schema,
+        nodes.DeclareLens: declare_lens,
         nodes.DiffSchema: diff_schema,
         nodes.ApplySchema: apply_schema,
         nodes.ExplainSchema: explain_schema,

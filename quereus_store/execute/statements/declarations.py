@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.definitions import default_module, table_settings, table_surroundings
+from quereus_store.execute.statements.lenses import deploy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import SchemaBatches
 from quereus_store.plan.expressions import Column
@@ -58,8 +59,14 @@ def diff_schema(session: Session, statement: nodes.DiffSchema, parameters: Any) 
 
 def apply_schema(session: Session, statement: nodes.ApplySchema, parameters: Any) -> Result:
     """Make a schema as it is declared, and insert its seed rows if asked to."""
-    declaration = _physical(session, statement.name, statement.position)
+    declared = _declaration(session, statement.name, statement.position)
     options = _options(statement)
+    if declared.logical:
+        check_declaration(declared)
+        dry = options.get("dry_run") is True or options.get("validate_only") is True
+        deploy(session, declared, statement.position, dry_run=dry)
+        return Result()
+    declaration = _physical(session, statement.name, statement.position)
     atomically(session, lambda: _apply(session, statement, declaration, options))
     return Result()
 
@@ -96,8 +103,7 @@ def _physical(session: Session, name: str | None, position: SourcePosition | Non
     """A declaration whose tables hold rows, its tables' module spelled out where it names a default."""
     declaration = _declaration(session, name, position)
     if declaration.logical:
-        check_declaration(declaration)
-        raise unsupported("A logical schema", position)
+        raise unsupported("Comparing a logical schema with the catalog", position)
     module = _default_module(declaration)
     if module is None:
         return declaration

@@ -25,7 +25,7 @@ def bind_mutation(context: BindContext, node: nodes.DataModification) -> Mutatio
 def bind_mutation_in(environment: Environment, node: nodes.DataModification) -> MutationPlan:
     """Bind a mutation within an environment."""
     if not view_writes.is_table(environment, node):
-        return view_writes.bind_view_mutation(environment, node)
+        return view_writes.bind_view_mutation(environment, node, bind_mutation_in)
     if isinstance(node, nodes.Insert):
         return dml_insert.bind_insert(environment, node)
     if isinstance(node, nodes.Update):

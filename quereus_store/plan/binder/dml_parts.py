@@ -47,7 +47,10 @@ from quereus_store.types import NULL, LogicalType
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A mutation being bound: where it stands, its table, its row images, its context variables."""
+    """A mutation being bound: where it stands, its table, its row images, its context variables.
+
+    ``further`` gives the checks that a logical table adds to those of the table.
+    """
 
     environment: Environment
     table: TableSchema
@@ -57,6 +60,7 @@ class Target:
     variables: RowImage
     conflict: ConflictAction | None
     common_tables: tuple[CommonTable, ...]
+    further: Callable[[Target, Operation], tuple[CheckPlan, ...]] | None = None
 
     @property
     def context(self) -> BindContext:
@@ -215,7 +219,7 @@ def check_plans(target: Target, operation: Operation) -> tuple[CheckPlan, ...]:
             target.context, target.table, check, operation, target.new, target.old, target.variables
         )
         plans.append(CheckPlan(check, expression, any(True for _ in subplans(expression))))
-    return tuple(plans)
+    return (*plans, *(target.further(target, operation) if target.further is not None else ()))
 
 
 def not_null_plans(target: Target, values: Sequence[BoundExpression | None] = ()) -> tuple[NotNullPlan, ...]:

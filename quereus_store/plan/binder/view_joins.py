@@ -12,7 +12,8 @@ join's conditions over the rows as they were.  Outer joins and INSERT are not bu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from quereus_store.errors import Error, SourcePosition, sql_error, unsupported
 from quereus_store.errors.codes import StatusCode
@@ -28,11 +29,12 @@ from quereus_store.plan.binder.dml_parts import (
 )
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
+from quereus_store.plan.binder.logical_syntax import WrittenRow
 from quereus_store.plan.binder.relations import expand_view, find_relation, row_columns
 from quereus_store.plan.binder.scopes import FromScope, RowScope, Source, image_of, reference
 from quereus_store.plan.binder.view_bodies import coded, plain_select, refusal
 from quereus_store.plan.expressions import BoundExpression, Column
-from quereus_store.plan.mutations import MutationPlan, ReturningPlan
+from quereus_store.plan.mutations import CheckPlan, MutationPlan, ReturningPlan
 from quereus_store.plan.nodes import (
     CommonTable,
     Filter,
@@ -47,6 +49,9 @@ from quereus_store.plan.nodes import (
 from quereus_store.schema.manager import parent_of
 from quereus_store.schema.objects import Catalog, Operation, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
+
+if TYPE_CHECKING:
+    from quereus_store.plan.binder.logical_constraints import LogicalConstraints
 
 Columns = tuple[tuple[Column, ...], ...]
 
@@ -250,6 +255,7 @@ class JoinStatement:
     common_tables: tuple[CommonTable, ...]
     view: JoinView
     qualifier: str
+    logical: LogicalConstraints | None = None
     done: dict[int, _Done] = field(default_factory=dict)
 
     def bind(self, node: nodes.DataModification) -> MutationPlan:
@@ -306,6 +312,7 @@ class JoinStatement:
         table = self.view.sides[written].table
         common_tables = self.common_tables if last else ()
         target = target_on(self.environment, node, conflict, table, table.name, common_tables)
+        target = self._with_logical(target, written)
         plan, scope = self._rows(target, written, node.where)
         operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
         returning = (
@@ -316,6 +323,28 @@ class JoinStatement:
         binder = ExpressionBinder(target.environment, scope)
         values = bind_assignments(target, assignments, binder, image_of(target.old), "", "UPDATE")
         return update_plan(target, plan, values, returning, matches_once=False)
+
+    def _with_logical(self, target: Target, written: int) -> Target:
+        """The target with the constraints of the logical table that the view is."""
+        if self.logical is None:
+            return target
+        logical, outputs = self.logical, self.view.outputs
+        shown = [
+            (fold(output.name), output.column)
+            for output in outputs
+            if output.column is not None and output.sides == {written}
+        ]
+
+        def image(columns: tuple[Column, ...]) -> dict[str, BoundExpression]:
+            by_name = {fold(column.name): reference(column) for column in columns}
+            return {name: by_name[fold(column)] for name, column in shown}
+
+        def further(own: Target, operation: Operation) -> tuple[CheckPlan, ...]:
+            new = {} if operation is Operation.DELETE else image(own.new)
+            old = {} if operation is Operation.INSERT else image(own.old)
+            return logical.plans(WrittenRow(new, old), operation)
+
+        return replace(target, further=further)
 
     def _sight(self, target: Target, written: int) -> _Sight:
         """The sides as a mutation of one of them sees them; only its own columns are the same every time."""
@@ -493,6 +522,15 @@ def _equalities(
         left, right = condition.left, condition.right
         if isinstance(left, nodes.ColumnReference) and isinstance(right, nodes.ColumnReference):
             yield left, right
+
+
+def equated_columns(view: JoinView) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
+    """The pairs of columns, each with its side, that the join makes equal."""
+    for condition in view.conditions:
+        for left, right in _equalities(condition):
+            sides = _side_of(view.sides, left), _side_of(view.sides, right)
+            if sides[0] is not None and sides[1] is not None and sides[0] != sides[1]:
+                yield (sides[0], left.column), (sides[1], right.column)
 
 
 def _references(view: JoinView, catalog: Catalog) -> list[tuple[int, int]]:

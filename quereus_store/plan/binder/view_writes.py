@@ -28,6 +28,14 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.logical_constraints import LogicalConstraints
+from quereus_store.plan.binder.logical_syntax import WrittenRow
+from quereus_store.plan.binder.logical_writes import (
+    check_admitted,
+    followers,
+    logical_constraints,
+    with_logical_defaults,
+)
 from quereus_store.plan.binder.relations import COMMITTED, find_relation
 from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of, reference
 from quereus_store.plan.binder.view_bodies import (
@@ -47,8 +55,15 @@ from quereus_store.plan.binder.view_bodies import (
     source_names,
     turned_round,
 )
-from quereus_store.plan.binder.view_joins import JoinStatement, JoinView, join_of_view
-from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, ReturningPlan, UpdatePlan
+from quereus_store.plan.binder.view_joins import JoinStatement, join_of_view
+from quereus_store.plan.mutations import (
+    CheckPlan,
+    DeletePlan,
+    InsertPlan,
+    MutationPlan,
+    ReturningPlan,
+    UpdatePlan,
+)
 from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
@@ -63,11 +78,20 @@ class _Statement:
     common_tables: tuple[CommonTable, ...]
     view: WritableView
     qualifier: str
+    logical: LogicalConstraints | None = None
 
     def target(self, node: nodes.DataModification, conflict: nodes.ConflictAction | None) -> Target:
         """The table at the bottom as the target."""
         table = self.view.table
-        return target_on(self.environment, node, conflict, table, table.name, self.common_tables)
+        target = target_on(self.environment, node, conflict, table, table.name, self.common_tables)
+        return target if self.logical is None else replace(target, further=self._further)
+
+    def _further(self, target: Target, operation: Operation) -> tuple[CheckPlan, ...]:
+        """The constraints of the logical table that the view is."""
+        assert self.logical is not None
+        new = {} if operation is Operation.DELETE else row_of_view(self.view, target.new).image
+        old = {} if operation is Operation.INSERT else row_of_view(self.view, target.old).image
+        return self.logical.plans(WrittenRow(new, old), operation)
 
     def unknown(self, name: nodes.ColumnReference) -> Error:
         """The error for a name that is no column of the view."""
@@ -123,19 +147,33 @@ def _is_common_table(environment: Environment, node: nodes.DataModification, nam
     return any(fold(member.name) == fold(name) for member in own) or fold(name) in environment.common_tables
 
 
-def bind_view_mutation(environment: Environment, node: nodes.DataModification) -> MutationPlan:
+def bind_view_mutation(
+    environment: Environment, node: nodes.DataModification, bind: BindMutation
+) -> MutationPlan:
     """A mutation whose target is a view, a maintained table, a common table or a subquery.
 
-    Raises ERROR with a ``reason`` in its details for what has no one meaning in the table.
+    ``bind`` binds any mutation, for those that this one brings about.  Raises ERROR with a ``reason``
+    in its details for what has no one meaning in the table.
     """
     inner, tables = enter(environment, node)
     written = target_reference(node)
     alias = written.alias
-    join = _open_join(inner, node)
+    stored = _stored_view(inner, node)
+    logical = None if stored is None else logical_constraints(inner, stored)
+    if logical is not None:
+        check_admitted(logical, node)
+        qualifier = logical.table.name if alias is None else alias
+        tables += followers(inner, logical, node, qualifier, bind)
+    join = None if stored is None else join_of_view(inner, stored, written.position)
     if join is not None:
-        return JoinStatement(inner, tables, join, join.name if alias is None else alias).bind(node)
+        if logical is not None:
+            node = with_logical_defaults(logical, node, [output.name for output in join.outputs])
+        qualifier = join.name if alias is None else alias
+        return JoinStatement(inner, tables, join, qualifier, logical).bind(node)
     view = _open(inner, node)
-    statement = _Statement(inner, tables, view, view.name if alias is None else alias)
+    if logical is not None:
+        node = with_logical_defaults(logical, node, _insertable(view))
+    statement = _Statement(inner, tables, view, view.name if alias is None else alias, logical)
     if isinstance(node, nodes.Insert):
         return _bind_insert(statement, node)
     if isinstance(node, nodes.Update):
@@ -143,15 +181,18 @@ def bind_view_mutation(environment: Environment, node: nodes.DataModification) -
     return _bind_delete(statement, node)
 
 
-def _open_join(environment: Environment, node: nodes.DataModification) -> JoinView | None:
-    """The target, if it is a view of a join."""
+BindMutation = Callable[[Environment, nodes.DataModification], MutationPlan]
+
+
+def _stored_view(environment: Environment, node: nodes.DataModification) -> ViewSchema | None:
+    """The target, if it is a plain view."""
     written = target_reference(node)
     if isinstance(written, nodes.SubquerySource):
         return None
     if written.schema is None and _is_common_table(environment, node, written.name):
         return None
     view = find_relation(environment, written.schema, written.name, written.position)
-    return join_of_view(environment, view, written.position) if isinstance(view, ViewSchema) else None
+    return view if isinstance(view, ViewSchema) else None
 
 
 def _open(environment: Environment, node: nodes.DataModification) -> WritableView:
