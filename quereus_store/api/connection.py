@@ -94,8 +94,10 @@ class Connection(BoundToProcess):
 
     def execute(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Cursor:
         """Run one statement and return a cursor over its rows."""
+        if self.closed or not self._autocommit:
+            self._ready()
         cursor = Cursor(self)
-        cursor._result = self.run(sql, parameters)
+        cursor._result = self.session.execute(sql, parameters)
         return cursor
 
     def executemany(self, sql: str, parameter_sets: Any) -> Cursor:

@@ -140,9 +140,12 @@ class PreparedMutation:
 
     def run(self, runtime: MutationRuntime) -> Result:
         """Make the change; RETURNING's rows are complete afterwards."""
-        outcome = self.compiled.run(runtime)
-        batches = [outcome.rows] if self.columns is not None else ()
-        return Result(self.columns, batches, outcome.row_count, documents=document_columns(self.columns))
+        compiled = self.compiled
+        outcome = compiled.run(runtime)
+        columns = compiled.columns
+        if columns is None:
+            return Result(None, (), outcome.row_count)
+        return Result(columns, [outcome.rows], outcome.row_count, documents=document_columns(columns))
 
 
 def transactions_for(compiled: CompiledQuery, transaction: Any) -> list[Any]:
@@ -164,7 +167,7 @@ def prepare_query(
 ) -> PreparedQuery:
     """Bind, optimize and compile a query; with ``meters`` it measures itself."""
     plan = optimize(bind_query(context, statement), rule_context(engine, context))
-    compiled = compile_query(plan, engine, meters)
+    compiled = compile_query(plan, engine, meters, context.options.get("memory_limit", 0))
     mutations = {
         mutation_id: compile_mutation(mutation, engine, context, with_members(plan), meters)
         for mutation_id, mutation in compiled.mutations

@@ -72,6 +72,8 @@ class Session:
             statement = self.single_statement(sql)
         if type(statement) is PreparedQuery and not statement.mutations:
             return self._run_query(key, statement, parameters)
+        if type(statement) is PreparedMutation:
+            return self._run_change(key, statement, parameters)
         return self._run_parsed(key, statement, parameters)
 
     def execute_batch(self, sql: str, rows: Sequence[Any]) -> int:
@@ -298,7 +300,9 @@ class Session:
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
         if not statement.writes:
             return self._run_query(key, statement, parameters)
+        return self._run_change(key, statement, parameters)
 
+    def _run_change(self, key: Any, statement: Any, parameters: Any) -> Result:
         def change(transaction: Transaction) -> Result:
             current = self._current(key, statement, transaction, parameters)
             result: Result = current.run(current.runtime(self, transaction, parameters))

@@ -211,7 +211,9 @@ class Transaction(ReadView):
     def mark(self) -> Mark:
         """A place to come back to."""
         self._marks += 1
-        tokens = [(writer, writer.transaction.savepoint()) for writer in self._writers.values()]
+        tokens = []
+        for writer in self._writers.values():
+            tokens.append((writer, writer.transaction.savepoint()))
         return Mark(tokens, self.catalog, len(self.deferred), len(self.changes))
 
     def return_to(self, mark: Mark) -> None:
@@ -230,7 +232,10 @@ class Transaction(ReadView):
         """Give a mark up; what was done since stays."""
         for writer, token in mark.tokens:
             writer.transaction.release(token)
-        self._drop_marks(1)
+        if self._marks > 1:
+            self._marks -= 1
+        else:
+            self._drop_marks(1)
 
     def _drop_marks(self, count: int) -> None:
         """So many marks are gone; without any, modules need not remember what they overwrite."""

@@ -35,7 +35,13 @@ class MutationRuntime(Runtime):
         transactions: list[Any],
         parameter_rows: list[Row] | None = None,
     ) -> None:
-        super().__init__(session, transaction, parameters, transactions, parameter_rows)
+        self.session = session
+        self.transaction = transaction
+        self.parameters = parameters
+        self.transactions = transactions
+        self.parameter_rows = parameter_rows
+        self._members = None
+        self._mutation_rows = None
         self.follow_ups: list[Any] | None = None
 
     def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
@@ -65,4 +71,7 @@ def _method(use: TransactionUse, written: frozenset[str]) -> str:
 
 def open_all(reads: Reads, transaction: Any) -> list[Any]:
     """The module transactions of a program."""
+    if len(reads) == 1:
+        ((method, module),) = reads
+        return [getattr(transaction, method)(module)]
     return [getattr(transaction, method)(module) for method, module in reads]

@@ -77,17 +77,18 @@ HIGHEST.key, LOWEST.key = LOWEST, HIGHEST
 class Chunk:
     """Some neighbouring rows and their keys; only its ``owner`` may change it.
 
+    The keys have an owner of their own: putting a row in another's place leaves them shared.
     ``halves`` are the own halves of nested keys, once somebody has asked for them.
     """
 
-    __slots__ = ("halves", "keys", "owner", "rows")
+    __slots__ = ("halves", "keys", "keys_owner", "owner", "rows")
 
     def __init__(
         self, keys: list[Key], rows: list[Row], owner: object, halves: list[Key] | None = None
     ) -> None:
         self.keys = keys
         self.rows = rows
-        self.owner = owner
+        self.owner = self.keys_owner = owner
         self.halves = halves
 
     def own_halves(self) -> list[Key]:
@@ -170,12 +171,19 @@ class SortedRows:
     def _own(self, number: int) -> Chunk:
         self._own_outer()
         chunk = self.chunks[number]
-        if chunk.owner is not self._owner:
+        if chunk.keys_owner is not self._owner:
             halves = chunk.halves
             chunk = self.chunks[number] = Chunk(
                 chunk.keys.copy(), chunk.rows.copy(), self._owner, None if halves is None else halves.copy()
             )
         return chunk
+
+    def _own_rows(self, number: int) -> Chunk:
+        self._own_outer()
+        chunk = self.chunks[number]
+        own = self.chunks[number] = Chunk(chunk.keys, chunk.rows.copy(), self._owner, chunk.halves)
+        own.keys_owner = chunk.keys_owner
+        return own
 
     # --- reading ---------------------------------------------------------------------------------------
 
@@ -289,7 +297,7 @@ class SortedRows:
         place = self._place(chunk, key)
         if chunk.keys[place] == key:
             return chunk.rows[place]
-        if chunk.owner is not self._owner:
+        if chunk.keys_owner is not self._owner:
             chunk = self._own(number)
         chunk.keys.insert(place, key)
         chunk.rows.insert(place, row)
@@ -328,7 +336,7 @@ class SortedRows:
         """Take out the row of a key that is there."""
         number, place = self._find(key)
         chunk = self.chunks[number]
-        if chunk.owner is not self._owner:
+        if chunk.keys_owner is not self._owner:
             chunk = self._own(number)
         del chunk.keys[place]
         del chunk.rows[place]
@@ -360,7 +368,7 @@ class SortedRows:
         number, place = self._find(key)
         chunk = self.chunks[number]
         if chunk.owner is not self._owner:
-            chunk = self._own(number)
+            chunk = self._own_rows(number)
         chunk.rows[place] = row
 
     def _find(self, key: Key) -> Position:
