@@ -33,6 +33,7 @@ from quereus_store.modules.contract import (
     Module,
     PersistentCatalog,
     RowFunction,
+    StatisticsSource,
     Table,
 )
 from quereus_store.plan.binder import BindContext
@@ -67,6 +68,7 @@ class Engine:
         self._persistent: tuple[Module, PersistentCatalog] | None = None
         self.primary_name = fold(default_module)
         self._loaded: dict[int, Catalog] = {}
+        self._statistics: tuple[int, dict[tuple[str, int], Mapping[str, Any] | None]] = (0, {})
         for module in modules:
             self.register_module(module)
 
@@ -201,6 +203,17 @@ class Engine:
     def row_count(self, table: TableSchema) -> float:
         """About how many rows a table has, as its module plans with."""
         return self.plan_access(table, AccessRequest(())).rows
+
+    def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
+        """What ANALYZE found out about a table; looked up once for each version of the catalog."""
+        version, known = self._statistics
+        if version != self._catalog.version:
+            version, known = self._statistics = (self._catalog.version, {})
+        key = (table.module, table.storage_id)
+        if key not in known:
+            module = self.module(table.module)
+            known[key] = module.statistics(table) if isinstance(module, StatisticsSource) else None
+        return known[key]
 
     def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
         """The bound predicate of a partial index over columns numbered by position."""

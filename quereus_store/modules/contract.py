@@ -425,6 +425,15 @@ class LoadedCatalog:
 
 
 @runtime_checkable
+class StatisticsSource(Protocol):
+    """A module that can say what ANALYZE has found out about its tables."""
+
+    def statistics(self, schema: TableSchema) -> dict[str, Any] | None:
+        """The last committed record of a table, or None; it need not be up to date."""
+        ...
+
+
+@runtime_checkable
 class PersistentCatalog(Protocol):
     """A module that keeps the database's catalog with its rows."""
 

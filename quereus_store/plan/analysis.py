@@ -40,16 +40,44 @@ def has_subquery(expression: BoundExpression) -> bool:
     return next(subplans(expression), None) is not None
 
 
-def holds_primary_key(plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str]) -> bool:
-    """Whether key expressions over a (filtered) table hold its whole primary key: no two rows share them."""
-    scan = plan.input if isinstance(plan, nodes.Filter) else plan
-    if not isinstance(scan, nodes.TableScan | nodes.IndexAccess):
-        return False
-    positions = {column.id: position for column, position in zip(scan.columns, scan.positions, strict=True)}
-    held = {
-        (positions[key.id], collation)
-        for key, collation in zip(keys, using, strict=True)
-        if isinstance(key, ColumnRef) and key.id in positions
+def holds_unique_key(plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str]) -> bool:
+    """Whether no two rows of a plan can be equal in these expressions, compared under ``using``.
+
+    That holds for expressions that hold the whole primary key of a table, or what a UNIQUE
+    constraint of it covers (rows with NULL there aside, which are equal to nothing), and for
+    all keys of a grouping.
+    """
+    if isinstance(plan, nodes.Filter):
+        return holds_unique_key(plan.input, keys, using)
+    if isinstance(plan, nodes.Project):
+        sources = dict(zip((column.id for column in plan.columns), plan.expressions, strict=True))
+        below = [sources.get(key.id, key) if isinstance(key, ColumnRef) else key for key in keys]
+        return holds_unique_key(plan.input, below, using)
+    named = {
+        (key.id, collation) for key, collation in zip(keys, using, strict=True) if isinstance(key, ColumnRef)
     }
-    parts = scan.table.primary_key.parts
-    return bool(parts) and all((part.column, part.collation) in held for part in parts)
+    if isinstance(plan, nodes.Aggregate):
+        return plan.sets is None and all(
+            (column.id, collation) in named
+            for column, collation in zip(plan.columns, plan.using, strict=False)
+        )
+    if not isinstance(plan, nodes.TableScan | nodes.IndexAccess):
+        return False
+    return _holds_table_key(plan, named)
+
+
+def _holds_table_key(plan: nodes.TableScan | nodes.IndexAccess, named: set[tuple[int, str]]) -> bool:
+    table = plan.table
+    positions = {column.id: position for column, position in zip(plan.columns, plan.positions, strict=True)}
+    held = {(positions[column], collation) for column, collation in named if column in positions}
+    parts = table.primary_key.parts
+    if parts and all((part.column, part.collation) in held for part in parts):
+        return True
+    indexes = {index.name.lower(): index for index in table.indexes}
+    for constraint in table.unique_constraints:
+        index = indexes.get(constraint.index.lower())
+        if index is None or index.where is not None or len(index.parts) != len(constraint.columns):
+            continue
+        if all(part.column is not None and (part.column, part.collation) in held for part in index.parts):
+            return True
+    return False

@@ -18,7 +18,7 @@ from quereus_store.plan.expressions import (
 )
 from quereus_store.types import BOOLEAN
 
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def conjuncts(predicate: BoundExpression | None) -> Iterator[BoundExpression]:
@@ -63,11 +63,11 @@ class ColumnComparison:
 
 def column_comparisons(conjunct: BoundExpression, own: frozenset[int]) -> Iterator[ColumnComparison]:
     """Readings of a conjunct as ``column op value`` for columns in ``own``; the value reads none of them."""
-    if not isinstance(conjunct, Comparison) or conjunct.operator not in _MIRRORED:
+    if not isinstance(conjunct, Comparison) or conjunct.operator not in MIRRORED:
         return
     sides = (
         (conjunct.left, conjunct.operator, conjunct.right),
-        (conjunct.right, _MIRRORED[conjunct.operator], conjunct.left),
+        (conjunct.right, MIRRORED[conjunct.operator], conjunct.left),
     )
     for column, operator, value in sides:
         if not isinstance(column, ColumnRef) or column.id not in own:
@@ -89,7 +89,7 @@ def membership(conjunct: BoundExpression, own: frozenset[int]) -> InList | None:
 def rejects_null(predicate: BoundExpression, columns: frozenset[int]) -> bool:
     """Whether a predicate cannot be true when all these columns are NULL (a sufficient test)."""
     for conjunct in conjuncts(predicate):
-        if isinstance(conjunct, Comparison) and conjunct.operator in (*_MIRRORED, "!="):
+        if isinstance(conjunct, Comparison) and conjunct.operator in (*MIRRORED, "!="):
             sides = (conjunct.left, conjunct.right)
             if any(isinstance(side, ColumnRef) and side.id in columns for side in sides):
                 return True

@@ -18,7 +18,7 @@ from typing import Any
 
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.estimates import estimate_rows
+from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import SortTerm, subplans
 from quereus_store.plan.optimizer import OptimizerServices
 from quereus_store.plan.text import expression_text
@@ -43,7 +43,7 @@ class PlanLine:
 
 def explain_plan(plan: nodes.PlanNode, services: OptimizerServices) -> Iterator[PlanLine]:
     """The operators of a plan, each before what is below it; subqueries stand below their users."""
-    yield from _lines(plan, 0, services)
+    yield from _lines(plan, 0, Estimator(services))
 
 
 def plan_lines(plan: nodes.PlanNode, services: OptimizerServices) -> list[str]:
@@ -51,15 +51,15 @@ def plan_lines(plan: nodes.PlanNode, services: OptimizerServices) -> list[str]:
     return ["  " * line.depth + line.text for line in explain_plan(plan, services)]
 
 
-def _lines(plan: nodes.PlanNode, depth: int, services: OptimizerServices) -> Iterator[PlanLine]:
+def _lines(plan: nodes.PlanNode, depth: int, estimates: Estimator) -> Iterator[PlanLine]:
     operator, describe = _OPERATORS[type(plan)]
-    yield PlanLine(depth, operator, describe(plan), plan, estimate_rows(plan, services))
+    yield PlanLine(depth, operator, describe(plan), plan, estimates.rows(plan))
     for expression in nodes.expressions(plan):
         for inner in subplans(expression):
-            yield PlanLine(depth + 1, "SUBQUERY", "", inner, estimate_rows(inner, services))
-            yield from _lines(inner, depth + 2, services)
+            yield PlanLine(depth + 1, "SUBQUERY", "", inner, estimates.rows(inner))
+            yield from _lines(inner, depth + 2, estimates)
     for child in nodes.inputs(plan):
-        yield from _lines(child, depth + 1, services)
+        yield from _lines(child, depth + 1, estimates)
 
 
 def _table(table: TableSchema, alias: str | None) -> str:
@@ -108,7 +108,7 @@ def _join(plan: nodes.Join) -> str:
     return f"{plan.kind.value}{lateral}{condition}"
 
 
-def _hash_join(plan: nodes.HashJoin) -> str:
+def _hash_join(plan: nodes.HashJoin | nodes.MergeJoin) -> str:
     keys = " and ".join(
         f"{expression_text(left)} = {expression_text(right)}"
         for left, right in zip(plan.left_keys, plan.right_keys, strict=True)
@@ -154,6 +154,7 @@ _OPERATORS: Mapping[type[nodes.PlanNode], _Description] = MappingProxyType(
         nodes.Project: ("PROJECT", _project),
         nodes.Join: ("JOIN", _join),
         nodes.HashJoin: ("HASH JOIN", _hash_join),
+        nodes.MergeJoin: ("MERGE JOIN", _hash_join),
         nodes.IndexJoin: ("INDEX JOIN", _index_join),
         nodes.Aggregate: ("AGGREGATE", _aggregate),
         nodes.Window: ("WINDOW", _window),

@@ -173,6 +173,25 @@ class HashJoin(PlanNode):
 
 
 @dataclass(frozen=True, slots=True)
+class MergeJoin(PlanNode):
+    """Physical: equality join of two inputs that come in ascending order of their keys.
+
+    Batch by batch of the left only those right rows are kept whose keys lie within it.  The fields are
+    those of :class:`HashJoin`; the first key of both sides orders them, and is never NULL.
+    """
+
+    kind: JoinKind
+    left: PlanNode
+    right: PlanNode
+    left_keys: tuple[BoundExpression, ...]
+    right_keys: tuple[BoundExpression, ...]
+    using: tuple[str, ...]
+    residual: BoundExpression | None = None
+    left_flag: int | None = None
+    right_flag: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IndexJoin(PlanNode):
     """Physical: for each batch of left rows, look the right side up by key in one call.
 
@@ -193,7 +212,8 @@ class Aggregate(PlanNode):
 
     ``sets`` lists grouping sets as tuples of key positions (None: one set of all
     keys); a key outside the current set is NULL.  ``using`` holds the collation
-    of each key.  No keys and no ``sets``: exactly one row.
+    of each key.  No keys and no ``sets``: exactly one row.  ``streamed`` (physical): rows
+    of a group come one after the other, so that a group is complete when the next begins.
     """
 
     input: PlanNode
@@ -201,6 +221,7 @@ class Aggregate(PlanNode):
     aggregates: tuple[AggregateCall, ...]
     using: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
+    streamed: bool = False
 
 
 class FrameUnit(StrEnum):

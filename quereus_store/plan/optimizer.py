@@ -4,9 +4,15 @@ Every rule sees the whole plan and may rewrite any of it; most are written with
 :func:`bottom_up`.  The plans of subqueries in expressions are optimized first,
 each by the same list, so a rule need not look into expressions.
 
+Rules that take subqueries out of expressions come before all that, while their plans
+are still as they were written.
+
 ====================  ========================================================
 rule                  what it does
 ====================  ========================================================
+join_existence        EXISTS and NOT EXISTS as semi- and anti-joins
+join_membership       the same for IN and NOT IN
+join_scalars          correlated scalar subqueries as joins with groups
 fold_constants        evaluates what depends on nothing
 drop_projections      projections that do nothing, or work on literal rows alone
 inline_common_tables  puts a WITH member read once in the place of its reader
@@ -27,6 +33,8 @@ from typing import Any, Protocol
 
 from quereus_store.modules.contract import AccessPlan, AccessRequest
 from quereus_store.plan import nodes
+from quereus_store.plan.analysis import has_subquery
+from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import (
     BoundExpression,
     Exists,
@@ -54,6 +62,10 @@ class OptimizerServices(Protocol):
         """About how many rows a table has."""
         ...
 
+    def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
+        """What ANALYZE found out about a table, if it has been run."""
+        ...
+
     def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
         """The bound predicate of a partial index; its columns are numbered as the table's, from 0."""
         ...
@@ -64,12 +76,17 @@ class RuleContext:
     """What every rule is given.
 
     ``disabled`` names rules to leave out, and so does the option ``disabled_rules``.
+    ``estimates`` remembers what was found out about plans and columns.
     """
 
     services: OptimizerServices
     number: Callable[[], int]
     options: Mapping[str, Any] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
+    estimates: Estimator = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimates", Estimator(self.services))
 
 
 Rule = Callable[[nodes.PlanNode, RuleContext], nodes.PlanNode]
@@ -83,22 +100,34 @@ def bottom_up(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.P
 def optimize(
     plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None = None
 ) -> nodes.PlanNode:
-    """The physical plan of a logical one."""
-    chosen = _default_rules() if rules is None else rules
-    plan = _optimize_subqueries(plan, context, chosen)
+    """The physical plan of a logical one, by the rules given or all."""
+    early, chosen = _default_rules() if rules is None else ((), rules)
     disabled = context.disabled.union(context.options.get("disabled_rules", ()))
+    if _has_subqueries(plan):
+        for rule in early:
+            if rule.__name__ not in disabled:
+                plan = rule(plan, context)
+        plan = _optimize_subqueries(plan, context, rules)
     for rule in chosen:
         if rule.__name__ not in disabled:
             plan = rule(plan, context)
     return plan
 
 
+def _has_subqueries(plan: nodes.PlanNode) -> bool:
+    return any(
+        has_subquery(expression) for node in nodes.walk_plan(plan) for expression in nodes.expressions(node)
+    )
+
+
 def rule_names() -> frozenset[str]:
     """The names of all rules, as ``disabled_rules`` takes them."""
-    return frozenset(rule.__name__ for rule in _default_rules())
+    return frozenset(rule.__name__ for rules in _default_rules() for rule in rules)
 
 
-def _optimize_subqueries(plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule]) -> nodes.PlanNode:
+def _optimize_subqueries(
+    plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None
+) -> nodes.PlanNode:
     def in_expression(expression: BoundExpression) -> BoundExpression:
         expression = map_children(expression, in_expression)
         if isinstance(expression, ScalarSubquery | Exists | InSubquery | Quantified):
@@ -108,18 +137,23 @@ def _optimize_subqueries(plan: nodes.PlanNode, context: RuleContext, rules: Sequ
     return bottom_up(plan, lambda node: nodes.map_expressions(node, in_expression))
 
 
-def _default_rules() -> Sequence[Rule]:
+def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
+    """The rules that take subqueries out of expressions, and those that follow."""
     from quereus_store.plan.rules.access import choose_access
     from quereus_store.plan.rules.common_tables import inline_common_tables
     from quereus_store.plan.rules.constants import fold_constants
+    from quereus_store.plan.rules.existence import join_existence
     from quereus_store.plan.rules.filters import push_filters
     from quereus_store.plan.rules.joins import choose_joins
+    from quereus_store.plan.rules.membership import join_membership
     from quereus_store.plan.rules.ordering import use_order
     from quereus_store.plan.rules.projections import drop_projections
     from quereus_store.plan.rules.pruning import prune_columns
+    from quereus_store.plan.rules.scalars import join_scalars
     from quereus_store.plan.rules.top import keep_top
 
-    return (
+    early = (join_existence, join_membership, join_scalars)
+    return early, (
         fold_constants,
         drop_projections,
         inline_common_tables,

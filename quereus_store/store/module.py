@@ -22,7 +22,7 @@ from quereus_store.catalog.layout import statistics_key
 from quereus_store.catalog.meta import allocate_store, read_head, read_marker, write_marker
 from quereus_store.catalog.statistics import read_statistics, write_statistics
 from quereus_store.catalog.storage import StoredCatalog
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.access import plan_access
 from quereus_store.modules.contract import (
     AccessPlan,
@@ -252,6 +252,16 @@ class StoreModule:
     def load_statistics(self, transaction: Transaction, schema: TableSchema) -> dict[str, Any] | None:
         """The record that ANALYZE left for a table, or None."""
         return read_statistics(transaction.kv, schema)
+
+    def statistics(self, schema: TableSchema) -> dict[str, Any] | None:
+        """The last committed record of a table, or None; None for one that cannot be read."""
+        transaction = self.begin_read()
+        try:
+            return read_statistics(transaction.kv, schema)
+        except Error:
+            return None
+        finally:
+            transaction.rollback()
 
     def save_statistics(
         self, transaction: StoreWriter, schema: TableSchema, record: dict[str, Any] | None

@@ -6,7 +6,7 @@ program like any query's; running it hands the rows over in ``rt.given``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,10 @@ class GrownTables:
     def row_count(self, table: TableSchema) -> float:
         """About how many rows a table has, or will have."""
         return max(self.ROWS, self._engine.row_count(table))
+
+    def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
+        """What ANALYZE found out about a table."""
+        return self._engine.statistics(table)
 
     def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
         """How the table's module would serve a request of so many rows."""

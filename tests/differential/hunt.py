@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.differential import exotic, worlds
 from tests.differential.choices import Choices, shrink
 from tests.differential.comparing import Difference, check_own_query, check_query
+from tests.differential.correlated import Correlated
 from tests.differential.exotic import ExoticQueries
 from tests.differential.extended import ExtendedQueries
 from tests.differential.histories import run_history
@@ -47,6 +48,11 @@ def check_seek(world: World, choices: Choices) -> bool:
     return check_query(world, Seeks(choices, worlds.TABLES, worlds.VALUES, {}, world.rows).query())
 
 
+def check_correlated(world: World, choices: Choices) -> bool:
+    """One query with subqueries that depend on the outer row."""
+    return check_query(world, Correlated(choices, worlds.TABLES, worlds.VALUES, {}, world.rows).query())
+
+
 def check_exotic_seek(world: World, choices: Choices) -> bool:
     """The same over columns of all types."""
     values = {**worlds.VALUES, **exotic.VALUES}
@@ -56,6 +62,7 @@ def check_exotic_seek(world: World, choices: Choices) -> bool:
 
 
 CHECKS: dict[str, Check] = {
+    "correlated": check_correlated,
     "seek": check_seek,
     "exotic seek": check_exotic_seek,
     "query": check_random_query,

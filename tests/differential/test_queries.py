@@ -14,9 +14,10 @@ import pytest
 
 from tests.differential.choices import Choices
 from tests.differential.comparing import Difference, check_own_query, check_query, normalized, run
+from tests.differential.correlated import Correlated
 from tests.differential.extended import ExtendedQueries
 from tests.differential.queries import Queries
-from tests.differential.worlds import TABLES, World, open_world
+from tests.differential.worlds import TABLES, VALUES, World, open_world
 
 LONG = os.environ.get("QUEREUS_LONG") == "1"
 WORLDS = 60 if LONG else 4
@@ -30,6 +31,16 @@ def test_against_sqlite(seed: int, tmp_path: Path) -> None:
         check_query(world, Queries(Choices(1000 * seed + number)).query()) for number in range(QUERIES)
     )
     assert compared > QUERIES * 0.9
+    world.close()
+
+
+@pytest.mark.parametrize("seed", range(WORLDS if LONG else 2))
+def test_correlated_subqueries(seed: int) -> None:
+    """EXISTS, IN and scalar subqueries that depend on the outer row, as joins and as they stand."""
+    world = open_world(Choices(seed), None)
+    for number in range(2 * QUERIES):
+        choices = Choices(20_000 + 1000 * seed + number)
+        check_query(world, Correlated(choices, TABLES, VALUES, {}, world.rows).query())
     world.close()
 
 

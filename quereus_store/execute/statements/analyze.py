@@ -40,6 +40,8 @@ def analyze(session: Session, statement: nodes.Analyze, parameters: Any) -> Resu
     def change(transaction: Transaction) -> list[tuple[str, int]]:
         tables = _tables(session, transaction, statement)
         found = [(table.name, _analyze_table(session, transaction, table)) for table in tables]
+        # Under a new version of the catalog prepared statements are planned anew.
+        transaction.change_catalog(transaction.catalog)
         return [(name, rows) for name, rows in found if rows is not None]
 
     return Result(_COLUMNS, [session.write(change)])

@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.modules.access import plan_access
@@ -42,6 +43,7 @@ class MemoryModule:
         self._services: EngineServices | None = None
         self._storage_ids = itertools.count(1)
         self._handles: dict[int, MemoryTable] = {}
+        self._statistics: dict[int, dict[str, Any]] = {}
         self._writing = threading.Lock()
         self._writer_thread: int | None = None
 
@@ -105,6 +107,21 @@ class MemoryModule:
             rows = None if state is None else state.primary.count
         return plan_access(schema, request, rows)
 
+    # --- statistics ------------------------------------------------------------------------------------
+
+    def save_statistics(
+        self, transaction: Writer, schema: TableSchema, record: dict[str, Any] | None
+    ) -> None:
+        """Keep a record of ANALYZE, at once: it is a help to planning and no data; None removes it."""
+        if record is None:
+            self._statistics.pop(schema.storage_id, None)
+        else:
+            self._statistics[schema.storage_id] = record
+
+    def statistics(self, schema: TableSchema) -> dict[str, Any] | None:
+        """The record that ANALYZE left for a table, or None."""
+        return self._statistics.get(schema.storage_id)
+
     # --- schema changes --------------------------------------------------------------------------------
 
     def create_table(self, transaction: Writer, schema: TableSchema) -> TableSchema:
@@ -114,7 +131,8 @@ class MemoryModule:
         return schema
 
     def drop_table(self, transaction: Writer, schema: TableSchema) -> None:
-        """Forget a table."""
+        """Forget a table, its statistics too."""
+        self._statistics.pop(schema.storage_id, None)
         transaction.drop_table(schema.storage_id)
 
     def create_index(self, transaction: Writer, schema: TableSchema, index: IndexSchema) -> IndexSchema:

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 from quereus_store.modules.contract import AccessKind, AccessRequest, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import holds_primary_key
+from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.conditions import conjunction, conjuncts
-from quereus_store.plan.estimates import estimate_rows
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
 from quereus_store.plan.nodes import JoinKind
@@ -59,8 +58,8 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     pairs, rest = key_pairs(node, context)
     if not pairs:
         return node
-    left_rows = estimate_rows(node.left, context.services)
-    right_rows = estimate_rows(node.right, context.services)
+    left_rows = context.estimates.rows(node.left)
+    right_rows = context.estimates.rows(node.right)
     flags = node.left_flag is not None or node.right_flag is not None
     if node.kind in _INDEXABLE and node.left_flag is None:
         lookup = _index_join(node, node.left, node.right, pairs, rest, context)
@@ -78,7 +77,7 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
 
 def _cost_to_hash(side: nodes.PlanNode, rows: float, pairs: Sequence[KeyPair]) -> float:
     """What a side costs as the one to hash: a key that cannot repeat needs no lists."""
-    unique = holds_primary_key(side, [pair.right for pair in pairs], [pair.using for pair in pairs])
+    unique = holds_unique_key(side, [pair.right for pair in pairs], [pair.using for pair in pairs])
     return rows if unique else 2 * rows
 
 

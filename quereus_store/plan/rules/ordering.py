@@ -35,6 +35,11 @@ def _rewrite(plan: nodes.PlanNode, context: RuleContext, limit: int | None) -> n
     return nodes.map_inputs(plan, lambda child: _rewrite(child, context, None))
 
 
+def ordered_input(sort: nodes.Sort, context: RuleContext, limit: int | None = None) -> nodes.PlanNode | None:
+    """The input of a sort read in the order that is wanted; None where that does not come of itself."""
+    return _ordered(sort.input, sort.terms, context, limit)
+
+
 def _row_limit(plan: nodes.Limit) -> int | None:
     if isinstance(plan.count, Literal) and isinstance(plan.count.value, int) and plan.offset is None:
         return plan.count.value

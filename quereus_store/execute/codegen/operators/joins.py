@@ -21,7 +21,7 @@ from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import holds_primary_key, is_deterministic
+from quereus_store.plan.analysis import holds_unique_key, is_deterministic
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.sortkeys import identity_key
@@ -52,6 +52,10 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     left = compiler.open(node.left)
     table = module.name("table")
     left.prologue.append(f"{table} = {_write_hash_table(compiler, node)}")
+    if _wants_keys(node):
+        test = "in" if node.kind is JoinKind.SEMI else "not in"
+        left.clauses.append(Clause("if", f"{_join_key(compiler, left, node.left_keys, node)} {test} {table}"))
+        return left
     key = _join_key(compiler, left, node.left_keys, node)
     if node.kind is JoinKind.FULL:
         every = f"[row for rows in {table}.values() for row in rows]"
@@ -65,9 +69,14 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     return _attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
 
 
+def _wants_keys(node: nodes.HashJoin) -> bool:
+    """Whether only the keys of the right rows matter."""
+    return node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
+
+
 def _unique_keys(node: nodes.HashJoin) -> bool:
     """Whether no two right rows can have the same hash key."""
-    return node.kind is not JoinKind.FULL and holds_primary_key(node.right, node.right_keys, node.using)
+    return node.kind is not JoinKind.FULL and holds_unique_key(node.right, node.right_keys, node.using)
 
 
 def _attach_single(
@@ -170,7 +179,10 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
     name = module.name("hashed")
     with module.block(f"def {name}():"):
-        if _unique_keys(node):
+        if _wants_keys(node):
+            module.line("table = set()")
+            compiler.batch_loop(right, f"table.update([{key} {compiler.comprehension(right)}])")
+        elif _unique_keys(node):
             module.line("table = {}")
             update = f"table.update({{{key}: {row} {compiler.comprehension(right)}}})"
             compiler.batch_loop(right, update)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import PipelineScope, QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
@@ -10,6 +12,8 @@ from quereus_store.functions.registry import guarded_rows
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Literal
+from quereus_store.schema.objects import IndexPart, KeyPart
+from quereus_store.types.sortkeys import identity_key
 
 
 @operator(nodes.TableScan)
@@ -54,11 +58,13 @@ def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
         return f"{table}.scan({transaction}{', True' if path.reverse else ''})"
     if path.kind in (AccessKind.POINTS, AccessKind.RANGES):
         keys = _alternative_keys(values, node)
+        identity = _key_identity(compiler, node)
         if path.kind is AccessKind.POINTS:
             descending = node.table.primary_key.parts[0].descending
-            return f"{module.helper(kernels.points_rows)}({table}, {transaction}, {keys}, {descending})"
+            called = f"{table}, {transaction}, {keys}, {descending}{identity}"
+            return f"{module.helper(kernels.points_rows)}({called})"
         bound_path = module.bind("path", path)
-        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {bound_path}, {keys})"
+        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {bound_path}, {keys}{identity})"
     prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
     if path.kind is AccessKind.POINT:
         call = module.helper(kernels.point_rows)
@@ -91,6 +97,24 @@ def _alternative_keys(values: ExpressionCompiler, node: nodes.IndexAccess) -> st
         for name, part in zip(names, node.alternatives, strict=True)
     )
     return f"[{tuple_display(names)} {loops}]"
+
+
+def _key_identity(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
+    """Source of a further argument: the same for equal keys that do not look alike, as under NOCASE."""
+    index = node.access.path.index
+    parts: Sequence[KeyPart | IndexPart] = node.table.primary_key.parts
+    if index is not None:
+        parts = next(each.parts for each in node.table.indexes if each.name.lower() == index.lower())
+    recipes = [
+        identity_key(values[0].type, False, compiler.services.collation(part.collation))
+        for values, part in zip(node.alternatives, parts, strict=False)
+    ]
+    if all(recipe.is_plain or recipe.plain_without_nan for recipe in recipes):
+        return ""
+    sources = [
+        compiler.module.render(recipe.template, f"key[{position}]") for position, recipe in enumerate(recipes)
+    ]
+    return f", lambda key: {tuple_display(sources)}"
 
 
 @operator(nodes.Values)

@@ -1,0 +1,256 @@
+"""A correlated scalar subquery becomes a LEFT JOIN: with groups, or with the one row that a key allows.
+
+Two forms are joins in other words::
+
+    select c.id, (select count(*) from task t where t.crew = c.id) from crew c
+
+reads ``task`` once, grouped by what the correlation compares; a row without a group gets
+what the aggregate gives for no rows.  And ::
+
+    select t.title, (select c.nick from crew c where c.id = t.crew) from task t
+
+finds at most one row, since ``id`` is a key.  A grouping does all groups where the subquery does
+those that are asked for, so it is chosen only where that is less work; a LIMIT over the rows counts.
+Subqueries in branches that may not be evaluated (CASE, COALESCE, AND, OR) stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from quereus_store.plan import nodes
+from quereus_store.plan.analysis import holds_unique_key, is_deterministic
+from quereus_store.plan.conditions import conjunction, conjuncts, equality
+from quereus_store.plan.correlation import independent, reference
+from quereus_store.plan.expressions import (
+    AggregateCall,
+    BoundExpression,
+    Case,
+    Coalesce,
+    Column,
+    ColumnRef,
+    Conjunction,
+    Disjunction,
+    Literal,
+    NullIf,
+    ScalarSubquery,
+    children,
+    map_children,
+)
+from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.optimizer import RuleContext
+from quereus_store.plan.rules.decorrelation import less_work, top_down
+from quereus_store.plan.rules.joins import KeyPair, key_pairs
+
+_CONDITIONAL = (Case, Coalesce, Conjunction, Disjunction, NullIf)
+_NEVER_NULL = frozenset({"count", "total"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What a subquery becomes: a right side to join, the condition, and its value in a joined row."""
+
+    plan: nodes.PlanNode
+    condition: BoundExpression | None
+    value: BoundExpression
+
+
+def join_scalars(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
+    """Replace scalar subqueries in projections, filters and groupings."""
+    goals = _row_goals(plan, context)
+    return top_down(plan, lambda node: _replace(node, goals, context))
+
+
+def _row_goals(plan: nodes.PlanNode, context: RuleContext) -> dict[int, float]:
+    """How many rows are asked of projections that stand under a LIMIT, by node."""
+    from quereus_store.plan.rules.ordering import ordered_input
+
+    goals: dict[int, float] = {}
+    for node in nodes.walk_plan(plan):
+        if not isinstance(node, nodes.Limit) or not isinstance(node.count, Literal):
+            continue
+        count = node.count.value
+        if type(count) is not int:
+            continue
+        below = node.input
+        while isinstance(below, nodes.Project | nodes.Sort):
+            if isinstance(below, nodes.Sort) and ordered_input(below, context, count) is None:
+                break
+            goals[id(below)] = float(count)
+            below = below.input
+    return goals
+
+
+def _replace(node: nodes.PlanNode, goals: dict[int, float], context: RuleContext) -> nodes.PlanNode:
+    if not isinstance(node, nodes.Project | nodes.Filter | nodes.Aggregate):
+        return node
+    if isinstance(node.input, nodes.ParameterRows):
+        # Expressions over the images of a changed row: their operands are variables, not rows of a plan.
+        return node
+    found = {id(subquery.plan): subquery for subquery in _evaluated(node)}
+    if not found:
+        return node
+    plan = node.input
+    runs = min(context.estimates.rows(plan), goals.get(id(node), float("inf")))
+    values: dict[int, BoundExpression] = {}
+    for key, subquery in found.items():
+        side = _side(plan, subquery, runs, context)
+        if side is not None:
+            columns = (*plan.columns, *side.plan.columns)
+            plan = nodes.Join(columns, JoinKind.LEFT, plan, side.plan, side.condition)
+            values[key] = side.value
+    if not values:
+        return node
+    changed = nodes.map_expressions(node, lambda expression: _with_values(expression, values))
+    if isinstance(changed, nodes.Filter):
+        kept = replace(changed, columns=plan.columns, input=plan)
+        return nodes.Project(node.columns, kept, tuple(map(reference, node.columns)))
+    return replace(changed, input=plan)  # type: ignore[call-arg]
+
+
+def _evaluated(node: nodes.PlanNode) -> Iterator[ScalarSubquery]:
+    """The scalar subqueries that are evaluated for every row of a node's input."""
+    for expression in nodes.expressions(node):
+        if isinstance(node, nodes.Filter):
+            for conjunct in conjuncts(expression):
+                yield from _unconditional(conjunct)
+        else:
+            yield from _unconditional(expression)
+
+
+def _unconditional(expression: BoundExpression) -> Iterator[ScalarSubquery]:
+    if isinstance(expression, ScalarSubquery):
+        yield expression
+    elif not isinstance(expression, _CONDITIONAL):
+        for child in children(expression):
+            yield from _unconditional(child)
+
+
+def _with_values(expression: BoundExpression, values: dict[int, BoundExpression]) -> BoundExpression:
+    if isinstance(expression, ScalarSubquery):
+        return values.get(id(expression.plan), expression)
+    return map_children(expression, lambda child: _with_values(child, values))
+
+
+def _side(plan: nodes.PlanNode, subquery: ScalarSubquery, runs: float, context: RuleContext) -> _Side | None:
+    outer = frozenset(column.id for column in plan.columns)
+    if not nodes.free_columns(subquery.plan) & outer or not is_deterministic(subquery.plan):
+        return None
+    side = _grouped(plan, subquery, outer, runs, context) or _by_key(plan, subquery, outer, context)
+    if side is None:
+        return None
+    # What the subquery contributes to a comparison is settled, and a row without match makes it NULL.
+    value = replace(side.value, nullable=True, collation=subquery.collation)
+    return replace(side, value=value)
+
+
+# -- the one row of a key ---------------------------------------------------------------------------
+
+
+def _by_key(
+    plan: nodes.PlanNode, subquery: ScalarSubquery, outer: frozenset[int], context: RuleContext
+) -> _Side | None:
+    inner = independent(subquery.plan, outer)
+    if inner is None or not inner.conditions:
+        return None
+    condition = conjunction(inner.conditions)
+    pairs, _ = key_pairs(nodes.Join(plan.columns, JoinKind.LEFT, plan, inner.plan, condition), context)
+    keys, using = [pair.right for pair in pairs], [pair.using for pair in pairs]
+    if not pairs or not holds_unique_key(inner.plan, keys, using):
+        return None
+    return _Side(inner.plan, condition, reference(subquery.plan.columns[0]))
+
+
+# -- groups -----------------------------------------------------------------------------------------
+
+
+def _grouped(
+    plan: nodes.PlanNode, subquery: ScalarSubquery, outer: frozenset[int], runs: float, context: RuleContext
+) -> _Side | None:
+    output, aggregate = _shape(subquery.plan)
+    if aggregate is None or not _reads_own(aggregate, outer):
+        return None
+    inner = independent(aggregate.input, outer)
+    if inner is None or not inner.conditions:
+        return None
+    join = nodes.Join(plan.columns, JoinKind.LEFT, plan, inner.plan, conjunction(inner.conditions))
+    pairs, rest = key_pairs(join, context)
+    if rest or not pairs:
+        return None
+    values = {
+        column.id: _value(column, call)
+        for column, call in zip(aggregate.columns, aggregate.aggregates, strict=True)
+    }
+    if None in values.values():
+        return None
+    groups, condition = _groups(inner.plan, aggregate, pairs, context)
+    if not less_work(_runs(pairs, runs, context), subquery.plan, groups, context):
+        return None
+    value = nodes.substitute(output, values)  # type: ignore[arg-type]
+    return _Side(groups, condition, value)
+
+
+def _shape(plan: nodes.PlanNode) -> tuple[BoundExpression, nodes.Aggregate | None]:
+    """The single output of a subquery over the single group that it makes of its rows."""
+    output: BoundExpression = reference(plan.columns[0])
+    while isinstance(plan, nodes.Project):
+        sources = dict(zip((column.id for column in plan.columns), plan.expressions, strict=True))
+        output = nodes.substitute(output, sources)
+        plan = plan.input
+    if isinstance(plan, nodes.Aggregate) and not plan.keys and plan.sets is None:
+        return output, plan
+    return output, None
+
+
+def _reads_own(aggregate: nodes.Aggregate, outer: frozenset[int]) -> bool:
+    return not any(nodes.referenced_columns(call) & outer for call in aggregate.aggregates)
+
+
+def _value(column: Column, call: AggregateCall) -> BoundExpression | None:
+    """An aggregate's value in a joined row, where there is no group that of no rows; None if unknown."""
+    read = ColumnRef(column.type, True, column.collation, column.id, column.name)
+    if call.function.raises:
+        return None
+    nothing = call.function.evaluate(*([[]] * max(1, len(call.arguments))))
+    if nothing is None:
+        return read
+    if call.function.name not in _NEVER_NULL:
+        return None
+    return Coalesce(column.type, False, column.collation, (read, Literal(column.type, False, None, nothing)))
+
+
+def _groups(
+    plan: nodes.PlanNode, aggregate: nodes.Aggregate, pairs: list[KeyPair], context: RuleContext
+) -> tuple[nodes.Aggregate, BoundExpression | None]:
+    """The grouping by what the correlation compares, and the join's condition."""
+    keys: list[tuple[BoundExpression, str]] = []
+    columns: list[Column] = []
+    conditions: list[BoundExpression] = []
+    for pair in pairs:
+        if (pair.right, pair.using) not in keys:
+            keys.append((pair.right, pair.using))
+            own = pair.right
+            name = own.name if isinstance(own, ColumnRef) else "key"
+            columns.append(Column(context.number(), name, own.type, own.nullable, own.collation))
+        column = columns[keys.index((pair.right, pair.using))]
+        conditions.append(equality(pair.left, reference(column), pair.using))
+    groups = nodes.Aggregate(
+        (*columns, *aggregate.columns),
+        plan,
+        tuple(key for key, _ in keys),
+        aggregate.aggregates,
+        tuple(using for _, using in keys),
+    )
+    return groups, conjunction(conditions)
+
+
+def _runs(pairs: list[KeyPair], runs: float, context: RuleContext) -> float:
+    """How often the subquery would run: its results are kept by the outer values."""
+    different = 1.0
+    for pair in pairs:
+        column = context.estimates.column(pair.left)
+        if column is None or column.values is None:
+            return runs
+        different *= column.values
+    return min(runs, different)
