@@ -24,7 +24,7 @@ _SCHEMA = (
     f"create table journal {ITEM_COLUMNS}",
 )
 _INSERT_ITEM = "insert into item values (?, ?, ?, ?)"
-_AUTOCOMMITS = 100
+AUTOCOMMITS = 100
 _STATEMENTS = 10_000
 
 
@@ -99,7 +99,7 @@ def _clear_journal(database: Database, data: Data) -> None:
 
 
 def _autocommit(database: Database, data: Data) -> None:
-    for row in data.items[:_AUTOCOMMITS]:
+    for row in data.items[:AUTOCOMMITS]:
         database.connection.execute("insert into journal values (?, ?, ?, ?)", row)
 
 
@@ -159,10 +159,10 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "durable autocommit",
-        f"{_AUTOCOMMITS} single-row inserts, each committed to disk",
+        f"{AUTOCOMMITS} single-row inserts, each committed to disk",
         _autocommit,
         before=_clear_journal,
-        operations=_AUTOCOMMITS,
+        operations=AUTOCOMMITS,
         goals={"lmdb": 0.7},
         only_durable=True,
     ),

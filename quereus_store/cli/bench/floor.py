@@ -4,16 +4,19 @@ The keys and values are those that the engine itself wrote: for scans those of a
 indexes, for writes those of the load case (rows and one secondary index), in the order in which a
 load brings them: some thousands of rows in key order, then their index entries in no order.  They
 are read and put with the plain library; so the figures say how much of a scan or a load is ours to
-save.
+save.  The floor of durable autocommit is one put and one durable commit for each of its rows: LMDB
+flushes the file twice for that, ``sqlite3``'s log once.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -21,7 +24,7 @@ from typing import Any
 import lmdb
 import msgpack
 
-from quereus_store.cli.bench.cases import ITEM_COLUMNS
+from quereus_store.cli.bench.cases import AUTOCOMMITS, ITEM_COLUMNS
 from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import ENGINES, Database, Engine
 
@@ -65,6 +68,12 @@ def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
                 engine.name,
             ),
             Floor(title, best_of(repeat, partial(_put_next, put_all, fresh, items)), "load", engine.name),
+            Floor(
+                f"{engine.title}: put {AUTOCOMMITS} rows, each with a durable commit",
+                _commit_each(engine.name, folder / f"{engine.name}-commits", items[:AUTOCOMMITS], repeat),
+                "durable autocommit",
+                engine.name,
+            ),
         ]
     return floors
 
@@ -120,6 +129,39 @@ def _put_next(put_all: PutAll, paths: Iterator[Path], items: list[Item]) -> None
     put_all(next(paths), items)
 
 
+def _commit_each(engine: str, path: Path, items: list[Item], repeat: int) -> float:
+    """The shortest time for putting items one by one, as for :func:`best_of`."""
+    with closing(RAW_COMMITS[engine](path)) as store:
+        return best_of(repeat, lambda: deque(starmap(store.put, items), maxlen=0))
+
+
+class _LmdbCommits:
+    """A file of LMDB in which every put is committed."""
+
+    def __init__(self, path: Path) -> None:
+        self._environment = lmdb.open(str(path), subdir=False, map_size=_MAP_SIZE)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        with self._environment.begin(write=True) as transaction:
+            transaction.put(key, value)
+
+    def close(self) -> None:
+        self._environment.close()
+
+
+class _LeveldbCommits:
+    """A folder of LevelDB in which every put is on disk when it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = leveldb().DB(str(path), create_if_missing=True)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._database.put(key, value, sync=True)
+
+    def close(self) -> None:
+        self._database.close()
+
+
 def _lmdb_items(path: Path) -> list[Item]:
     with (
         lmdb.open(str(path), subdir=False, readonly=True, lock=False, map_size=_MAP_SIZE) as environment,
@@ -163,3 +205,4 @@ RAW_STORES: dict[str, tuple[ReadAll, PutAll]] = {
     "lmdb": (_lmdb_items, _lmdb_put),
     "leveldb": (_leveldb_items, _leveldb_put),
 }
+RAW_COMMITS: dict[str, Callable[[Path], Any]] = {"lmdb": _LmdbCommits, "leveldb": _LeveldbCommits}
