@@ -24,6 +24,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "trace_plan_stack": False,
         "runtime_fuse_scalars": True,
         "disabled_rules": (),
+        "memory_limit": 0,
     }
 )
 

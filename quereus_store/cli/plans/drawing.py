@@ -79,7 +79,11 @@ def _edge(parent: Box, child: Box) -> str:
     if number is None:
         return edge
     label = rows_word(number) if step.rows is not None else f"≈ {rows_word(number)}"
-    return f'{edge}\n<text class="rows" x="{child.middle + 8:.0f}" y="{child.top - 8:.0f}">{label}</text>'
+    # On the side that the curve bends away from.
+    left = child.middle < parent.middle
+    x, anchor = (child.middle - 8, "end") if left else (child.middle + 8, "start")
+    place = f'x="{x:.0f}" y="{child.top - 8:.0f}" text-anchor="{anchor}"'
+    return f'{edge}\n<text class="rows" {place}>{label}</text>'
 
 
 def _box(box: Box, whole: float | None) -> list[str]:

@@ -15,7 +15,7 @@ from quereus_store import PlanStep
 BOX_WIDTH = 250
 LINE_HEIGHT = 16
 PADDING = 10
-_LETTERS = 38
+_LETTERS = 35
 _MOST_LINES = 4
 _GAP_BESIDE = 24
 _GAP_BELOW = 46

@@ -31,6 +31,7 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.codegen.source import SourceModule
+from quereus_store.execute.spilling.files import LEAST_SHARE
 from quereus_store.modules.contract import Table
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
@@ -85,9 +86,13 @@ class _Frame:
 class QueryCompiler:
     """The state of one compilation: the module being written, transactions, common tables."""
 
-    def __init__(self, services: CompilerServices, meters: Meters | None = None) -> None:
+    def __init__(
+        self, services: CompilerServices, meters: Meters | None = None, memory_limit: int = 0
+    ) -> None:
         self.services = services
         self.meters = meters
+        # Bytes that operators may hold together; 0 is no limit.
+        self.memory_limit = memory_limit
         self.module = SourceModule()
         self.transactions: list[TransactionUse] = []
         self.mutations: list[Any] = []
@@ -97,6 +102,7 @@ class QueryCompiler:
         self.keeps_constant_results = True
         self.keeps_correlated_results = True
         self._parameters: dict[int | str, str] = {}
+        self._holders = 0
         self._outer: list[dict[int, str]] = [{}]
 
     # -- names ----------------------------------------------------------------
@@ -130,6 +136,19 @@ class QueryCompiler:
         name = self.module.name("constant_")
         self.preamble.append(f"{name} = {source}")
         return name
+
+    def share(self) -> str:
+        """The variable that holds one operator's share of the memory limit."""
+        self._holders += 1
+        return "share"
+
+    def first_lines(self) -> list[str]:
+        """The first lines of the program: snapshots, parameters, constants made of them."""
+        lines = [f"x{index} = rt.transactions[{index}]" for index in range(len(self.transactions))]
+        lines += [f"{name} = rt.parameters[{slot!r}]" for slot, name in self._parameters.items()]
+        if self._holders:
+            lines.append(f"share = {max(self.memory_limit // self._holders, LEAST_SHARE)}")
+        return lines + self.preamble
 
     # -- pipelines ------------------------------------------------------------
 
@@ -429,10 +448,16 @@ def operator(node: type[nodes.PlanNode]) -> Callable[[Operator], Operator]:
 
 
 def compile_query(
-    plan: nodes.PlanNode, services: CompilerServices, meters: Meters | None = None
+    plan: nodes.PlanNode,
+    services: CompilerServices,
+    meters: Meters | None = None,
+    memory_limit: int = 0,
 ) -> CompiledQuery:
-    """Generate, compile and wrap the program of a physical plan; with ``meters`` it measures itself."""
-    compiler = QueryCompiler(services, meters)
+    """Generate, compile and wrap the program of a physical plan.
+
+    With ``meters`` it measures itself; ``memory_limit`` bounds the bytes that its operators hold.
+    """
+    compiler = QueryCompiler(services, meters, memory_limit)
     module = compiler.module
     with module.block("def program(rt):"):
         result = compiler.rows_of(plan)
@@ -449,9 +474,7 @@ def compile_query(
 
 def preamble_of(compiler: QueryCompiler) -> list[str]:
     """The first lines of the program: snapshots, parameters, constants made of them."""
-    lines = [f"x{index} = rt.transactions[{index}]" for index in range(len(compiler.transactions))]
-    lines += [f"{name} = rt.parameters[{slot!r}]" for slot, name in compiler._parameters.items()]
-    return lines + compiler.preamble
+    return compiler.first_lines()
 
 
 def constant_value(compiler: QueryCompiler, expression: BoundExpression) -> str:

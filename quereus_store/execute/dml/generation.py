@@ -70,7 +70,7 @@ class MutationCompiler(QueryCompiler):
     """The state of one mutation program."""
 
     def __init__(self, workshop: Workshop, meters: Meters | None = None) -> None:
-        super().__init__(workshop.engine, meters)
+        super().__init__(workshop.engine, meters, workshop.context.options.get("memory_limit", 0))
         self.workshop = workshop
 
     # -- tables ---------------------------------------------------------------

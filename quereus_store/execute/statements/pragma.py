@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.results import Result
+from quereus_store.execute.spilling.sizes import parse_size
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.optimizer import rule_names
 from quereus_store.sql import nodes
@@ -62,6 +63,13 @@ def _row_threshold(session: Session, name: str, value: Any) -> float:
             f"Invalid {name} {number}: must be a non-negative number (0 disables the size reject)"
         )
     return number
+
+
+def _size(session: Session, name: str, value: Any) -> int:
+    try:
+        return parse_size(value)
+    except ValueError as reason:
+        raise ValueError(f"Invalid value for option {name}: {reason}") from None
 
 
 def _choice(*choices: str) -> Callable[[Session, str, Any], str]:
@@ -126,6 +134,7 @@ _OPTIONS = (
     Option("trace_plan_stack", _boolean),
     Option("runtime_fuse_scalars", _boolean),
     Option("disabled_rules", _rules, ", ".join),
+    Option("memory_limit", _size, lambda value: value or None),
 )
 
 _ALIASES = {

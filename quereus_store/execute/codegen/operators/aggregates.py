@@ -23,6 +23,7 @@ from quereus_store.execute.codegen import aggregate_kernels, kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline
+from quereus_store.execute.spilling.grouping import Fold, Grouping
 from quereus_store.functions.registry import guarded_evaluate
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
@@ -37,7 +38,7 @@ from quereus_store.types.sortkeys import identity_key, order_key
 
 
 @dataclass(slots=True)
-class _Collected:
+class Collected:
     """The expressions whose values every group collects, in order, each once."""
 
     expressions: list[BoundExpression] = field(default_factory=list)
@@ -49,6 +50,50 @@ class _Collected:
         return self.expressions.index(expression)
 
 
+def spilling_groups(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
+    """Groups that may go to a temporary file: rows with their keys are handed to a kernel."""
+    module = compiler.module
+    collected = collect(node.aggregates)
+    width, keys = len(collected.expressions), len(node.keys)
+    inputs = [*node.keys, *collected.expressions]
+    rows = compiler.close_values(
+        compiler.open(node.input), lambda compiled: tuple_display(compiled.values(inputs))
+    )
+    identities = [
+        module.render(
+            identity_key(key.type, key.nullable, compiler.services.collation(using)).template, f"row[{place}]"
+        )
+        for place, (key, using) in enumerate(zip(node.keys, node.using, strict=True))
+    ]
+    identity = identities[0] if keys == 1 else tuple_display(identities)
+    count = f"len(values) // {width}" if width > 1 else "len(values)"
+    used = results_of(compiler, node.aggregates, collected, count)
+    finish = module.name("finish")
+    with module.block(f"def {finish}(first, values):"):
+        for place in range(width):
+            module.line(f"column{place} = values[{place}::{width}]")
+        module.line(f"return {tuple_display([*(f'first[{place}]' for place in range(keys)), *used])}")
+    folds = [fold_of(compiler, call, collected) for call in node.aggregates]
+    bound = "None" if None in folds else module.bind("folds", tuple(folds))
+    grouping = module.helper(Grouping)
+    arguments = f"{keys}, {width}, lambda row: {identity}, {finish}, {bound}, {compiler.share()}"
+    return compiler.over_batches(f"{grouping}({arguments}).rows({rows})", node.columns)
+
+
+def fold_of(compiler: QueryCompiler, call: AggregateCall, collected: Collected) -> Fold | None:
+    """How an aggregate is folded into a state; None where it has to see all its values at once."""
+    function = call.function
+    algebra = function.algebra
+    if algebra is None or call.distinct or call.order or function.ordered or function.raises:
+        return None
+    if function.collated and function.keyed_algebra is not None:
+        argument = call.arguments[0]
+        recipe = order_key(argument.type, False, compiler.services.collation(call.using))
+        algebra = function.keyed_algebra(recipe.function)
+    condition = None if call.filter is None else collected.slot(call.filter)
+    return Fold(algebra, tuple(collected.slot(argument) for argument in call.arguments), condition)
+
+
 @operator(nodes.Aggregate)
 def aggregate(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
     """Chooses the form: counting, one group, grouping sets, groups."""
@@ -57,6 +102,8 @@ def aggregate(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
     counted = _row_count(compiler, node)
     if counted is not None:
         return compiler.over_batches(f"([{counted}],)", node.columns)
+    if compiler.memory_limit:
+        return spilling_groups(compiler, node)
     pipeline = compiler.open(node.input)
     if not node.keys:
         return compiler.over_batches(f"({_one_group(compiler, node, pipeline)},)", node.columns)
@@ -70,19 +117,20 @@ def _row_count(compiler: QueryCompiler, node: nodes.Aggregate) -> str | None:
     scan = node.input
     if node.keys or not isinstance(scan, nodes.TableScan):
         return None
-    if not all(_counts_rows(call) and call.filter is None for call in node.aggregates):
+    if not all(counts_rows(call) and call.filter is None for call in node.aggregates):
         return None
     transaction = compiler.transaction(scan.table, scan.committed)
     count = f"{compiler.table(scan.table)}.count({transaction})"
     return tuple_display([count] * len(node.aggregates))
 
 
-def _counts_rows(call: AggregateCall) -> bool:
+def counts_rows(call: AggregateCall) -> bool:
     return call.function.name == "count" and not call.arguments
 
 
-def _collect(calls: Sequence[AggregateCall]) -> _Collected:
-    collected = _Collected()
+def collect(calls: Sequence[AggregateCall]) -> Collected:
+    """Everything that the aggregates need of a row."""
+    collected = Collected()
     for call in calls:
         for expression in _needs(call):
             collected.slot(expression)
@@ -99,12 +147,12 @@ def _needs(call: AggregateCall) -> list[BoundExpression]:
 def _one_group(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipeline) -> str:
     """Without GROUP BY: whole columns, gathered batch by batch."""
     module = compiler.module
-    collected = _collect(node.aggregates)
+    collected = collect(node.aggregates)
     compiled = compiler.expressions(pipeline)
     sources = compiled.values(collected.expressions)
     name = module.name("aggregate")
     width = len(sources)
-    results = tuple_display(_results(compiler, node.aggregates, collected, "count"))
+    results = tuple_display(results_of(compiler, node.aggregates, collected, "count"))
     with module.block(f"def {name}():"):
         for line in pipeline.prologue:
             module.line(line)
@@ -133,16 +181,16 @@ def _one_group(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipelin
     return f"{name}()"
 
 
-def _results(
-    compiler: QueryCompiler, calls: Sequence[AggregateCall], collected: _Collected, count: str
+def results_of(
+    compiler: QueryCompiler, calls: Sequence[AggregateCall], collected: Collected, count: str
 ) -> list[str]:
     """Source of each aggregate over variables ``column0``, ``column1``, ..."""
     return [_result(compiler, call, collected, count) for call in calls]
 
 
-def _result(compiler: QueryCompiler, call: AggregateCall, collected: _Collected, count: str) -> str:
+def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, count: str) -> str:
     module = compiler.module
-    if _counts_rows(call) and call.filter is None:
+    if counts_rows(call) and call.filter is None:
         return count
     evaluate = guarded_evaluate(call.function) if call.function.raises else call.function.evaluate
     function = module.bind(f"{call.function.name.lower()}_", evaluate)
@@ -177,7 +225,7 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: _Collected,
     )
 
 
-def _order_spec(compiler: QueryCompiler, term: SortTerm, collected: _Collected) -> str:
+def _order_spec(compiler: QueryCompiler, term: SortTerm, collected: Collected) -> str:
     expression = term.expression
     recipe = order_key(expression.type, False, compiler.services.collation(term.using))
     key = "None" if recipe.is_plain else f"lambda value: {compiler.module.render(recipe.template, 'value')}"
@@ -197,7 +245,7 @@ def _order_key_argument(compiler: QueryCompiler, call: AggregateCall) -> list[st
 def _groups(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipeline) -> str:
     """Rows sorted out by key, then one result row per group."""
     module = compiler.module
-    collected = _collect(node.aggregates)
+    collected = collect(node.aggregates)
     recipes = [
         identity_key(key.type, key.nullable, compiler.services.collation(using))
         for key, using in zip(node.keys, node.using, strict=True)
@@ -234,13 +282,13 @@ def _write_groups(
     key: str,
     values: list[str],
     outputs: list[str],
-    collected: _Collected,
+    collected: Collected,
 ) -> str:
     module = compiler.module
     width = len(values)
     counting = width == 0
     count = "values" if counting else "len(values)" if width == 1 else f"len(values) // {width}"
-    used = _results(compiler, node.aggregates, collected, count)
+    used = results_of(compiler, node.aggregates, collected, count)
     result = tuple_display([*outputs, *used])
     kind = "int" if counting else "list"
     if counting:
@@ -268,7 +316,7 @@ def _write_groups(
 def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
     """Rows are gathered once as keys and arguments; each set then groups them by its own keys."""
     module = compiler.module
-    collected = _collect(node.aggregates)
+    collected = collect(node.aggregates)
     pipeline = compiler.open(node.input)
     inputs = [*node.keys, *collected.expressions]
     rows = compiler.close_values(pipeline, lambda compiled: tuple_display(compiled.values(inputs)))

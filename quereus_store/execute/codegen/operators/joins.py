@@ -19,6 +19,7 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_
 from quereus_store.execute.codegen.operators.rows import add_condition
 from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.execute.spilling.joining import SpillingJoin
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key, is_deterministic
@@ -48,6 +49,8 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     """Right rows in a dictionary by key, looked up for each left row."""
     if node.kind is JoinKind.RIGHT:
         return hash_join(compiler, _exchanged_hash(node))
+    if compiler.memory_limit and node.kind is not JoinKind.FULL:
+        return _spilling_join(compiler, node)
     module = compiler.module
     left = compiler.open(node.left)
     table = module.name("table")
@@ -72,6 +75,53 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
 def _wants_keys(node: nodes.HashJoin) -> bool:
     """Whether only the keys of the right rows matter."""
     return node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
+
+
+def _spilling_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
+    """A hash join that may go to a temporary file: both sides are handed, with their keys, to a kernel."""
+    module = compiler.module
+    left, left_key = _keyed_rows(compiler, node, node.left, node.left_keys)
+    right, right_key = _keyed_rows(compiler, node, node.right, node.right_keys, only_present=True)
+    keeps_unmatched = node.kind in (JoinKind.LEFT, JoinKind.ANTI)
+    one_match = node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
+    arguments = f"{left_key}, {right_key}, {keeps_unmatched}, {one_match}, {compiler.share()}"
+    source = f"{module.helper(SpillingJoin)}({arguments}).pairs({left}, {right})"
+    batch, row, matched = module.name("batch"), module.name("r"), module.name("m")
+    ids = column_ids(node.left.columns)
+    bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
+    pipeline = Pipeline(source, batch, Clause("for", batch, f"({row}, {matched})"), bindings=bindings)
+    matches = _Matches(matched, node.right)
+    return _attach(compiler, node.kind, pipeline, matches, node.residual, node.left_flag, node.right_flag)
+
+
+def _keyed_rows(
+    compiler: QueryCompiler,
+    node: nodes.HashJoin,
+    side: nodes.PlanNode,
+    keys: Sequence[BoundExpression],
+    only_present: bool = False,
+) -> tuple[str, str]:
+    """Source of one side's batches, rows widened by their keys, and of a function from a row to its hash key.
+
+    ``only_present`` leaves out rows with a NULL in their key, which match nothing.
+    """
+    module = compiler.module
+    pipeline = compiler.open(side)
+    ids = column_ids(side.columns)
+    if only_present:
+        present = [compiler.expressions(pipeline).null_test(key, False) for key in keys if key.nullable]
+        if present:
+            pipeline.clauses.append(Clause("if", " and ".join(present)))
+
+    def row(compiled: ExpressionCompiler) -> str:
+        return tuple_display([*map(compiled.scope.column, ids), *compiled.values(keys)])
+
+    parts = []
+    for index, (key, using) in enumerate(zip(keys, node.using, strict=True)):
+        recipe = identity_key(key.type, key.nullable, compiler.services.collation(using))
+        parts.append(module.render(recipe.template, f"row[{len(ids) + index}]"))
+    rows = compiler.close_values(pipeline, row)
+    return rows, f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"
 
 
 def _unique_keys(node: nodes.HashJoin) -> bool:

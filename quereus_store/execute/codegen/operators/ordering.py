@@ -14,9 +14,10 @@ from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.execute.spilling.sorting import external_sort, external_top
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm
-from quereus_store.types.sortkeys import order_key
+from quereus_store.types.sortkeys import order_key, reversed_key
 
 
 @operator(nodes.Sort)
@@ -25,6 +26,9 @@ def sort(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
     rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
     gather = compiler.module.helper(kernels.gather)
     name = write_sort(compiler, node.terms, positions)
+    if compiler.memory_limit:
+        key, kernel = sort_key(compiler, node.terms, positions), compiler.module.helper(external_sort)
+        return compiler.over_batches(f"{kernel}({rows}, {name}, {key}, {compiler.share()})", columns)
     in_batches = compiler.module.helper(kernels.in_batches)
     return compiler.over_batches(f"{in_batches}({name}({gather}({rows})))", columns)
 
@@ -39,6 +43,10 @@ def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
     kernel = compiler.module.helper(kernels.top_rows)
     in_batches = compiler.module.helper(kernels.in_batches)
     contenders = _contenders(compiler, node.terms[0], positions[0])
+    if compiler.memory_limit:
+        key, kernel = sort_key(compiler, node.terms, positions), compiler.module.helper(external_top)
+        arguments = f"{rows}, {name}, {contenders}, {count}, {offset}, {key}, {compiler.share()}"
+        return compiler.over_batches(f"{kernel}({arguments})", columns)
     source = f"{kernel}({rows}, {name}, {contenders}, {count}, {offset})"
     return compiler.over_batches(f"{in_batches}({source})", columns)
 
@@ -122,3 +130,14 @@ def write_sort(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Se
             module.line(line)
         module.line("return rows")
     return name
+
+
+def sort_key(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Sequence[int]) -> str:
+    """Source of a function from a row to one key by which all terms are obeyed."""
+    parts = []
+    for term, position in zip(terms, positions, strict=True):
+        expression, collation = term.expression, compiler.services.collation(term.using)
+        make = reversed_key if term.descending else order_key
+        recipe = make(expression.type, expression.nullable, collation, nulls_first=not term.nulls_last)
+        parts.append(compiler.module.render(recipe.template, f"row[{position}]"))
+    return f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"

@@ -8,6 +8,7 @@ from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
+from quereus_store.execute.spilling.distinct import external_distinct
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Conjunction, Literal, Parameter
 from quereus_store.types.sortkeys import identity_key
@@ -64,9 +65,14 @@ def distinct(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
     key = row_identity(compiler, node.input.columns, node.using)
     if len(node.input.columns) == 1 and key == "None":
         return _distinct_values(compiler, node)
-    rows = compiler.rows_of(node.input)
-    kernel = compiler.module.helper(kernels.distinct_batches)
-    return compiler.over_batches(f"{kernel}({rows}, {key})", node.columns)
+    return compiler.over_batches(distinct_source(compiler, compiler.rows_of(node.input), key), node.columns)
+
+
+def distinct_source(compiler: QueryCompiler, rows: str, key: str) -> str:
+    """Source of the batches of rows (or values) without repeats."""
+    if compiler.memory_limit:
+        return f"{compiler.module.helper(external_distinct)}({rows}, {key}, {compiler.share()})"
+    return f"{compiler.module.helper(kernels.distinct_batches)}({rows}, {key})"
 
 
 def _distinct_values(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
@@ -75,10 +81,9 @@ def _distinct_values(compiler: QueryCompiler, node: nodes.Distinct) -> Pipeline:
     column = node.input.columns[0].id
     pipeline = compiler.open(node.input)
     values = compiler.close_values(pipeline, lambda compiled: compiled.scope.column(column))
-    kernel = module.helper(kernels.distinct_batches)
     value, batch = module.name("v"), module.name("batch")
     return Pipeline(
-        source=f"{kernel}({values}, None)",
+        source=distinct_source(compiler, values, "None"),
         batch=batch,
         loop=Clause("for", batch, value),
         bindings={node.columns[0].id: value},

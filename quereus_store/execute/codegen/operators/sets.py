@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
-from quereus_store.execute.codegen.operators.rows import row_identity
+from quereus_store.execute.codegen.operators.rows import distinct_source, row_identity
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.plan import nodes
 
@@ -24,7 +24,7 @@ def set_operation(compiler: QueryCompiler, node: nodes.SetOperation) -> Pipeline
         source = f"{name}()"
         if not node.all:
             key = row_identity(compiler, node.columns, node.using)
-            source = f"{module.helper(kernels.distinct_batches)}({source}, {key})"
+            source = distinct_source(compiler, source, key)
         return compiler.over_batches(source, node.columns)
     gather = module.helper(kernels.gather)
     key = row_identity(compiler, node.columns, node.using)

@@ -1,0 +1,129 @@
+"""Hash joins whose right side does not fit: both sides are partitioned by the hash of their keys.
+
+A pair of partitions is then joined as always.  What comes of them is merged by the number of the left row,
+so that rows come in the order of the left side, and the matches of one row in the order of the right.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, groupby, islice
+from operator import itemgetter
+from typing import Any
+
+from quereus_store.execute.codegen.kernels import BATCH_SIZE
+from quereus_store.execute.spilling.files import Partitions, Row, Run, SpillFile
+from quereus_store.execute.spilling.sizes import about_size, rows_size
+from quereus_store.execute.spilling.sorting import merged
+
+_DEEPEST = 5
+
+Batches = Iterable[list[Row]]
+Key = Callable[[Row], Any]
+Matched = tuple[Row, list[Row]]
+
+
+class SpillingJoin:
+    """One hash join: how to get the keys of either side, and what its kind asks for.
+
+    ``keeps_unmatched``: left rows without a match are given with an empty list.  ``one_match``: the first
+    match of a left row is enough.
+    """
+
+    __slots__ = ("keeps_unmatched", "left_key", "one_match", "right_key", "share")
+
+    def __init__(
+        self, left_key: Key, right_key: Key, keeps_unmatched: bool, one_match: bool, share: int
+    ) -> None:
+        self.left_key = left_key
+        self.right_key = right_key
+        self.keeps_unmatched = keeps_unmatched
+        self.one_match = one_match
+        self.share = share
+
+    def pairs(self, left: Batches, right: Batches) -> Iterator[list[Matched]]:
+        """Left rows with the lists of their matches, in the order of the left side."""
+        table: dict[Any, list[Row]] = defaultdict(list)
+        key, size = self.right_key, 0
+        source = iter(right)
+        for batch in source:
+            size += 2 * rows_size(batch)
+            for row in batch:
+                table[key(row)].append(row)
+            if size > self.share:
+                break
+        else:
+            yield from self._probed(left, table)
+            return
+        with SpillFile(self.share) as file:
+            parts = Partitions(file, self.share, 0)
+            parts.add((key(row), row) for rows in table.values() for row in rows)
+            table.clear()
+            for batch in source:
+                parts.add((key(row), row) for row in batch)
+            parts.flush()
+            numbers = count()
+            others = Partitions(file, self.share, 0)
+            left_key = self.left_key
+            for batch in left:
+                others.add((left_key(row), (next(numbers), row)) for row in batch)
+            others.flush()
+            runs: list[Run] = []
+            for mine, theirs in zip(others.runs, parts.runs, strict=True):
+                if mine:
+                    self._join(file, mine, theirs, 1, runs)
+            yield from _regrouped(merged(file, runs, itemgetter(0)))
+
+    def _probed(self, left: Batches, table: dict[Any, list[Row]]) -> Iterator[list[Matched]]:
+        find, key = table.get, self.left_key
+        for batch in left:
+            yield [(row, find(key(row)) or []) for row in batch]
+
+    def _join(self, file: SpillFile, left: Run, right: Run, level: int, runs: list[Run]) -> None:
+        """Join a pair of partitions; adds runs of (number, left row, right row or None) in left order."""
+        table: dict[Any, list[Row]] = defaultdict(list)
+        key, size = self.right_key, 0
+        for batch in right.batches():
+            size += 2 * about_size(batch)
+            for row in batch:
+                table[key(row)].append(row)
+            if size > self.share and level < _DEEPEST and len(table) > 1:
+                table.clear()
+                self._split(file, left, right, level, runs)
+                return
+        run = file.run()
+        run.add_all(self._matches(left, table))
+        runs.append(run)
+
+    def _split(self, file: SpillFile, left: Run, right: Run, level: int, runs: list[Run]) -> None:
+        parts, others = Partitions(file, self.share, level), Partitions(file, self.share, level)
+        for batch in right.batches():
+            parts.add((self.right_key(row), row) for row in batch)
+        for batch in left.batches():
+            others.add((self.left_key(item[1]), item) for item in batch)
+        parts.flush()
+        others.flush()
+        for mine, theirs in zip(others.runs, parts.runs, strict=True):
+            if mine:
+                self._join(file, mine, theirs, level + 1, runs)
+
+    def _matches(self, left: Run, table: dict[Any, list[Row]]) -> Iterator[Row]:
+        find, key = table.get, self.left_key
+        most = 1 if self.one_match else None
+        for number, row in left.rows():
+            matches = find(key(row))
+            if matches:
+                for match in islice(matches, most):
+                    yield (number, row, match)
+            elif self.keeps_unmatched:
+                yield (number, row, None)
+
+
+def _regrouped(batches: Batches) -> Iterator[list[Matched]]:
+    """Left rows with their matches, from rows of (number, left row, right row or None)."""
+    rows = (row for batch in batches for row in batch)
+    groups = (list(group) for _, group in groupby(rows, itemgetter(0)))
+    matched = ((group[0][1], [item[2] for item in group if item[2] is not None]) for group in groups)
+    while few := list(islice(matched, BATCH_SIZE // 4)):
+        yield few

@@ -1,0 +1,231 @@
+"""The option ``memory_limit``: the same rows in the same order, with temporary files instead of memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+import quereus_store
+from quereus_store import Connection
+from quereus_store.execute.spilling import files
+from quereus_store.execute.spilling.sizes import parse_size, rows_size
+from tests.differential.choices import Choices
+from tests.differential.extended import ExtendedQueries
+from tests.differential.queries import Queries
+from tests.differential.worlds import open_world
+
+ROWS = 2000
+LONG = os.environ.get("QUEREUS_LONG") == "1"
+
+
+class Files:
+    """Counts the temporary files: how many there were, and how many are open."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.all: list[IO[bytes]] = []
+        original = files.tempfile.TemporaryFile
+
+        def temporary(**named: Any) -> IO[bytes]:
+            file: IO[bytes] = original(**named)
+            self.all.append(file)
+            return file
+
+        patch.setattr(files.tempfile, "TemporaryFile", temporary)
+
+    @property
+    def made(self) -> int:
+        return len(self.all)
+
+    @property
+    def open(self) -> int:
+        return sum(not file.closed for file in self.all)
+
+
+@pytest.fixture
+def spilled(monkeypatch: pytest.MonkeyPatch) -> Files:
+    return Files(monkeypatch)
+
+
+@pytest.fixture
+def con() -> Iterator[Connection]:
+    with quereus_store.connect() as connection:
+        connection.execute("create table t (id integer primary key, grp integer, word text collate nocase)")
+        words = ["Ann", "ann", "Bo", "BO", "cy", ""]
+        rows = [(n, (n * 7919) % 401, words[n % 6] + str(n % 50)) for n in range(ROWS)]
+        connection.executemany("insert into t values (?, ?, ?)", rows)
+        connection.execute("create table few (grp integer primary key, name text)")
+        connection.executemany("insert into few values (?, ?)", [(n, f"g{n}") for n in range(0, 401, 3)])
+        yield connection
+
+
+QUERIES = {
+    "sort": "select word, grp from t order by word desc, grp",
+    "sort by an expression": "select id from t order by grp % 10, -id",
+    "top": "select id from t order by word, id limit 5000 offset 100",
+    "distinct": "select distinct word, grp % 50 from t",
+    "distinct values": "select distinct grp from t",
+    "union": "select word from t union select name from few",
+    "groups with states": "select grp, count(*), sum(id), min(word), avg(id) from t group by grp",
+    "groups with filters": "select word, max(id) filter (where grp > 200), count(*) from t group by word",
+    "groups that keep values": "select grp, group_concat(word), count(distinct word) from t group by grp",
+    "groups counted": "select word, count(*) from t group by word",
+    "one group": "select count(*), sum(id), max(word) from t where grp > 5",
+    "no rows": "select count(*), sum(id) from t where id < 0",
+    "inner join": "select a.id, b.id from t a join t b on b.grp = a.grp + 1 where b.id < 500",
+    "left join": "select t.id, name from t left join few on name = 'g' || t.grp and few.grp > 20",
+    "right join": "select t.id, name from t right join few on name = 'g' || t.grp",
+    "semi join": "select id from t where exists (select 1 from t u where u.grp = t.grp + 1)",
+    "anti join": "select id from t"
+    " where not exists (select 1 from t u where u.word = t.word and u.id > t.grp)",
+    "all of it": "select a.word, count(distinct b.grp) from t a join t b on a.grp = b.grp + 1"
+    " group by a.word order by 2",
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_same_rows_in_the_same_order(con: Connection, spilled: Files, name: str) -> None:
+    expected = con.execute(QUERIES[name]).fetchall()
+    assert spilled.made == 0
+    for limit in ("1", "'150 kB'"):
+        con.execute(f"pragma memory_limit = {limit}")
+        assert con.execute(QUERIES[name]).fetchall() == expected
+    assert spilled.made > 0 or name in ("one group", "no rows")
+    assert spilled.open == 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_queries(seed: int, spilled: Files) -> None:
+    world = open_world(Choices(seed), None, counts=(40, 700), wide=True)
+    con = world.connections["memory"]
+    for number in range(120 if LONG else 25):
+        queries = (Queries if number % 3 else ExtendedQueries)(Choices(1000 * seed + number))
+        query = queries.query()
+        con.execute("pragma memory_limit = off")
+        expected = con.execute(query.quereus, query.parameters).fetchall()
+        con.execute("pragma memory_limit = 1")
+        assert con.execute(query.quereus, query.parameters).fetchall() == expected, query.quereus
+    assert spilled.made > 3
+    assert spilled.open == 0
+    world.close()
+
+
+def test_changes_read_through_files_too(con: Connection, spilled: Files) -> None:
+    con.execute("pragma memory_limit = '10 kB'")
+    con.execute("create table sums (grp integer primary key, n integer)")
+    con.execute("insert into sums select grp, count(*) from t group by grp order by 2 desc")
+    assert spilled.made > 0
+    assert con.execute("select count(*), sum(n) from sums").fetchone() == (401, ROWS)
+
+
+def test_files_go_when_a_statement_fails(con: Connection, spilled: Files) -> None:
+    con.execute("pragma memory_limit = 1")
+    con.create_function("fail_late", 1, lambda n: 1 / (n - ROWS + 1))
+    with pytest.raises(quereus_store.Error):
+        con.execute("select fail_late(id) from t order by 1").fetchall()
+    assert spilled.made > 0
+    assert spilled.open == 0
+
+
+@pytest.mark.parametrize("way", ["close", "forget", "close connection"])
+def test_files_go_with_a_cursor_that_is_not_read_to_the_end(
+    con: Connection, spilled: Files, way: str
+) -> None:
+    con.execute("pragma memory_limit = 1")
+    cursor = con.execute("select * from t order by word")
+    cursor.fetchone()
+    assert spilled.open == 1
+    if way == "close":
+        cursor.close()
+    elif way == "close connection":
+        con.close()
+    del cursor
+    gc.collect()
+    assert spilled.open == 0
+
+
+def test_no_name_in_the_temporary_folder(
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("there a temporary file has a name until it is closed")
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path))
+    con.execute("pragma memory_limit = 1")
+    cursor = con.execute("select * from t order by word")
+    cursor.fetchone()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id * 7919 % 100003 as k, 'some text of row ' || id as v from big order by k",
+        "select 'some text of row ' || (id * 7919 % 20011) as v, count(*), sum(id) from big group by 1",
+        "select distinct 'some text of row ' || (id * 7919 % 100003) as v from big",
+        "select count(*), sum(id), max('some text of row ' || id) from big",
+        "select a.id, v from big a left join (select id, 'some text of row ' || id as v from big) b"
+        " on b.id = a.id + 1 where a.id % 2 = 0",
+    ],
+)
+def test_memory_stays_near_the_limit(sql: str) -> None:
+    """Without a limit each of these holds well over 3 MB."""
+    limit = 1_500_000
+    with quereus_store.connect() as con:
+        con.execute("create table big (id integer primary key)")
+        con.executemany("insert into big values (?)", [(n,) for n in range(40_000)])
+        con.execute(f"pragma memory_limit = {limit}")
+        assert _peak(con, sql) < 1.5 * limit
+        con.execute("pragma memory_limit = off")
+        assert _peak(con, sql) > 2 * limit
+
+
+def _peak(con: Connection, sql: str) -> int:
+    con.execute(sql).close()  # So the statement is compiled.
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in con.execute(sql).fetch_batches():
+            pass
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_option(con: Connection) -> None:
+    assert con.execute("pragma memory_limit").fetchall() == [("memory_limit", None)]
+    con.execute("pragma memory_limit = '64 MB'")
+    assert con.execute("pragma memory_limit").fetchall() == [("memory_limit", 64_000_000)]
+    con.execute("pragma memory_limit = off")
+    assert con.execute("pragma memory_limit").fetchall() == [("memory_limit", None)]
+    with pytest.raises(quereus_store.DatabaseError, match="Unknown pragma: memory_limit") as caught:
+        con.execute("pragma memory_limit = 'much'")
+    assert "'64 MB'" in str(caught.value.__cause__)
+
+
+def test_without_the_option_code_is_as_always(con: Connection) -> None:
+    [*code] = con.execute("explain code select grp, count(*) from t group by grp order by 2")
+    assert "share" not in str(code)
+    con.execute("pragma memory_limit = 50000")
+    assert "share = 25000" in str(
+        con.execute("explain code select grp, count(*) from t group by grp order by 2").fetchall()
+    )
+
+
+def test_sizes() -> None:
+    assert [parse_size(text) for text in ("10", "2 kB", "1.5MB", "1 GiB", "off")] == [
+        10,
+        2000,
+        1_500_000,
+        2**30,
+        0,
+    ]
+    for wrong in ("MB", "-1", -1, True, float("inf"), [1]):
+        with pytest.raises(ValueError, match="a size is"):
+            parse_size(wrong)
+    small, large = rows_size([(1, [1, 2])]), rows_size([(1, [1, {"text": "x" * 1000}])])
+    assert large > small + 1000
