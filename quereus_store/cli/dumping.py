@@ -19,11 +19,13 @@ from quereus_store.cli.names import quote
 from quereus_store.schema.builder import TableSettings
 from quereus_store.schema.ddl import SessionForm, assertion_ddl, index_ddl, table_ddl, view_ddl
 from quereus_store.schema.objects import Catalog, TableSchema
+from quereus_store.types.json import quote_string
 
 if TYPE_CHECKING:
     from quereus_store import Connection
 
 _ROWS_A_STATEMENT = 50
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _TEMPORARY = "temp"
 
@@ -101,14 +103,13 @@ def literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return _text_literal(value)
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     if isinstance(value, (dict, list)):
         return f"json({_json_literal(value)})"
     if isinstance(value, float) and not math.isfinite(value):
-        # No literal spells these; the first is the square root of a negative number by its power.
-        return "pow(-8, 0.5)" if math.isnan(value) else f"{'-' if value < 0 else ''}1e400"
+        return "nan()" if math.isnan(value) else f"{'-' if value < 0 else ''}1e400"
     return repr(value)
 
 
@@ -120,8 +121,30 @@ def _row_text(row: Sequence[Any], json_columns: Sequence[bool]) -> str:
     return f"({', '.join(cells)})"
 
 
+def _text_literal(text: str) -> str:
+    """A text as a literal; what no file of UTF-8 can hold stands beside it as a call of ``char``."""
+    parts = _SURROGATE.split(text)
+    spelled = ["'" + part.replace("'", "''") + "'" for part in parts]
+    for position, surrogate in enumerate(_SURROGATE.findall(text), 1):
+        spelled[position] = f"char({ord(surrogate)}) || {spelled[position]}"
+    return spelled[0] if len(spelled) == 1 else f"({' || '.join(spelled)})"
+
+
 def _json_literal(value: Any) -> str:
-    return literal(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return literal(json_source(value))
+
+
+def json_source(value: Any) -> str:
+    """The JSON text that gives a document exactly; NaN alone, which JSON lacks, is ``null``."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{quote_string(key)}:{json_source(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(json_source, value))}]"
+    if isinstance(value, str):
+        return quote_string(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "null" if math.isnan(value) else f"{'-' if value < 0 else ''}1e999"
+    return json.dumps(value)
 
 
 def _indexes(table: TableSchema, form: SessionForm) -> list[SchemaItem]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType, ModuleType
 
 from quereus_store.cli.commands import (
@@ -70,8 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = build_parser().parse_args(_with_command(words))
+    _let_all_text_through()
     try:
-        status: int = options.run(options)
+        with _integers_of_any_length():
+            status: int = options.run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -84,6 +87,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Error, CommandError, OSError) as error:
         report(error, sys.stderr)
         return EXIT_REFUSED
+
+
+def _let_all_text_through() -> None:
+    """Escape what an encoding cannot spell, as unpaired surrogates, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _integers_of_any_length() -> Iterator[None]:
+    """Python refuses to spell integers of thousands of digits, which a table may hold."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)
 
 
 def _with_command(words: list[str]) -> list[str]:

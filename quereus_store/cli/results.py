@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
@@ -18,9 +20,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from quereus_store.types.values import float_to_text
+
 Row = Sequence[Any]
 Writer = Callable[[TextIO, Sequence[str], Iterable[Row], int], int]
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL_STYLE = "dim italic"
 
 
@@ -33,7 +38,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return repr(value)
+        return repr(value) if math.isfinite(value) else float_to_text(value)
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     if isinstance(value, (dict, list)):
@@ -43,7 +48,8 @@ def value_text(value: Any) -> str:
 
 def json_text(value: Any) -> str:
     """Compact JSON of a value; blobs, which JSON lacks, become the text ``x'…'``."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=value_text)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=value_text)
+    return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write_table(stream: TextIO, names: Sequence[str], rows: Iterable[Row], limit: int) -> int:

@@ -140,6 +140,11 @@ def power(base: Value, exponent: Value) -> float | None:
     return -math.inf if result == math.inf and x < 0 and odd else result
 
 
+def not_a_number() -> float:
+    """NaN, which no literal spells and no arithmetic gives: what a dump writes for one that was bound."""
+    return math.nan
+
+
 def square_root(value: Value) -> float | None:
     """The square root; NULL for negative numbers and what is no number."""
     number = number_of(value)
@@ -231,6 +236,7 @@ def _powers() -> list[Function]:
         ScalarFunction("power", power, 2, 2, REAL),
         ScalarFunction("log", logarithm, 2, 2, REAL),
         ScalarFunction("atan2", arc_tangent_of, 2, 2, REAL),
+        ScalarFunction("nan", not_a_number, 0, 0, REAL, nullable=False),
         ScalarFunction("pi", pi, 0, 0, REAL, nullable=False, inline={(): repr(math.pi)}),
         *(ScalarFunction(name, _unary(call), 1, 1, REAL) for name, call in _REAL_FUNCTIONS.items()),
         *(ScalarFunction(name, _logarithm(call), 1, 1, REAL) for name, call in _LOGARITHMS.items()),

@@ -21,6 +21,10 @@ def run(options: argparse.Namespace) -> int:
     """Print the dump to standard output."""
     from quereus_store.cli.dumping import dump_database
 
+    # A script is read as UTF-8, wherever it was written.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8")
     with open_database(options.file, options.backend, must_exist=True) as connection:
         dump_database(connection, sys.stdout, rows=not options.schema_only)
     return EXIT_DONE

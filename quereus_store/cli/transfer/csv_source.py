@@ -38,6 +38,10 @@ class CsvSource:
         self.size = path.stat().st_size
         header = self._header_line()
         self._delimiter = delimiter or max(",;\t|", key=header.count)
+        if len(self._delimiter) != 1 or self._delimiter in '"\r\n':
+            raise CommandError(
+                f"{delimiter!r} cannot separate fields: name one character, no quote or line end"
+            )
         self.names = self._header_names(header)
 
     def batches(self) -> Iterator[tuple[int, Batch]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -49,16 +51,43 @@ def export_file(
         raise CommandError("the statement returns no rows")
     names = [column[0] for column in cursor.description]
     count = 0
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with _replaced(path) as stream:
         if kind in JSON_LINES_SUFFIXES:
             write = _json_writer(stream, names)
         else:
             write = _csv_writer(stream, names, _DELIMITERS.get(kind, ","), null)
         while rows := cursor.fetchmany(_BATCH_ROWS):
-            write(rows)
+            try:
+                write(rows)
+            except UnicodeEncodeError as failure:
+                code = ord(failure.object[failure.start])
+                raise CommandError(
+                    f"{path}: among rows {count + 1:,} to {count + len(rows):,} is a text with an unpaired "
+                    f"surrogate (U+{code:04X}), which UTF-8 cannot spell; JSON lines can"
+                ) from None
             count += len(rows)
             progress(count)
     return count
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[TextIO]:
+    """A text file that takes the place of ``path`` when it is whole; what was there stays until then."""
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as stream:  # a pipe or a device
+            yield stream
+        return
+    target = path.resolve()
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+        os.replace(partial, target)
+    except BaseException as failure:
+        partial.unlink(missing_ok=True)
+        if isinstance(failure, OSError) and failure.filename == str(partial):
+            failure.filename = str(path)
+        raise
 
 
 def _csv_writer(stream: TextIO, names: Sequence[str], delimiter: str, null: str) -> WriteRows:

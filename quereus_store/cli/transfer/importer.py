@@ -11,6 +11,8 @@ NULL was seen, and the key is the first of
 2. a column called ``id`` or ``TABLE_id`` without NULLs and duplicates,
 3. a new column that numbers the rows of the file (``row_id``), since the dialect would otherwise
    take the whole row for the key and refuse true duplicates.
+
+A later file without that column goes on counting after the rows that are there.
 """
 
 from __future__ import annotations
@@ -110,13 +112,13 @@ def import_file(
     rejects = options.rejects or path.with_name(f"{path.stem}.rejected{path.suffix}")
     json_lines = path.suffix.lower() in JSON_LINES_SUFFIXES
     with connection.transaction():
-        numbered = False
         types = table_types(connection, table)
         if types is None:
-            report.created, numbered = create_table(connection, table, source, options.key, progress)
+            report.created = create_table(connection, table, source, options.key, progress)
             types = table_types(connection, table)
             assert types is not None, "the table was just created"
-        load = _Load(connection, table, source.names, types, numbered=numbered)
+        number = numbering_column(connection, table, source.names)
+        load = _Load(connection, table, source.names, types, number)
         with RejectsFile(rejects, source.names, json_lines=json_lines) as refused:
             for done, batch in source.batches():
                 refused.add(sorted(batch.rejected + load.insert(batch), key=lambda row: row.line))
@@ -142,11 +144,8 @@ def table_types(connection: Connection, table: str) -> dict[str, str] | None:
 
 def create_table(
     connection: Connection, table: str, source: Source, key: Sequence[str], progress: Progress
-) -> tuple[str, bool]:
-    """Create the table for a source.
-
-    :returns: the statement, and whether its first column numbers the rows.
-    """
+) -> str:
+    """Create the table for a source; returns the statement."""
 
     def batches() -> Iterable[list[list[Any]]]:
         for done, batch in source.batches():
@@ -168,7 +167,20 @@ def create_table(
     declarations.append(f"primary key ({', '.join(map(quote, key))})")
     statement = f"create table {quote_qualified(table)} ({', '.join(declarations)})"
     connection.execute(statement)
-    return statement, key[0] not in source.names
+    return statement
+
+
+def numbering_column(connection: Connection, table: str, names: Sequence[str]) -> str | None:
+    """The column that an import numbers: an integer that alone is the key and is not in the file."""
+    keys = connection.execute(
+        'select name, type, dflt_value, "generated" from table_info(?) where pk > 0',
+        (split_qualified(table)[1],),
+    ).fetchall()
+    if len(keys) != 1:
+        return None
+    name, type_name, default, generated = keys[0]
+    given = name.lower() in map(str.lower, names)
+    return name if type_name == "INTEGER" and default is None and not generated and not given else None
 
 
 class _Load:
@@ -180,8 +192,7 @@ class _Load:
         table: str,
         names: list[str],
         types: dict[str, str],
-        *,
-        numbered: bool,
+        number: str | None,
     ) -> None:
         missing = [name for name in names if name.lower() not in types]
         if missing:
@@ -190,12 +201,19 @@ class _Load:
         self._connection = connection
         self._names = names
         self._types = [types[name.lower()] for name in names]
-        self._numbers = count(1) if numbered else None
-        targets = [*([next(iter(types))] if numbered else []), *names]
+        self._numbers = None if number is None else count(self._largest(table, number) + 1)
+        targets = [*([] if number is None else [number]), *names]
         self._insert = (
             f"insert into {quote_qualified(table)} ({', '.join(map(quote, targets))}) "
             f"values ({', '.join('?' * len(targets))})"
         )
+
+    def _largest(self, table: str, number: str) -> int:
+        """The number of the last row there is; 0 before the first."""
+        row = self._connection.execute(
+            f"select max({quote(number)}) from {quote_qualified(table)}"
+        ).fetchone()
+        return max(int(row[0] or 0), 0)
 
     def insert(self, batch: Batch) -> list[Rejected]:
         """Insert a batch; returns the rows that could not be converted or were refused."""

@@ -66,4 +66,6 @@ class JsonLinesSource:
             value = json.loads(content)
         except ValueError as error:
             return f"not valid JSON: {error}"
+        except RecursionError:
+            return "not valid JSON: nested too deeply"
         return value if isinstance(value, dict) else "not a JSON object"
