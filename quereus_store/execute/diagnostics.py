@@ -1,8 +1,9 @@
 """What the introspection functions about plans show (functions, section 12).
 
 ``query_plan(sql)`` gives the operators of a statement's physical plan in
-pre-order, ``scheduler_program(sql)`` the lines of the program that runs.  Both
-prepare the statement as if it were to run, and run nothing.
+pre-order, ``stack_trace(sql)`` the same operators as nested frames, ``scheduler_program(sql)``
+the lines of the program that runs.  They prepare the statement as if it were to run, and run nothing;
+what runs it and tells what happened is in :mod:`~quereus_store.execute.tracing`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import Error
 from quereus_store.execute.assertion_plans import explain_assertion
 from quereus_store.execute.prepared import PreparedQuery
+from quereus_store.execute.tracing import execution_rows, operator_rows
 from quereus_store.execute.transactions import ReadView
 from quereus_store.plan import nodes
 from quereus_store.plan.explain import PlanLine, explain_plan
@@ -99,6 +101,32 @@ class Diagnostics:
             float(round(line.rows)),
             round(line.rows),
         )
+
+    def stack_trace(self, sql: str) -> Iterator[_Row]:
+        """A frame for each operator, those that wait for others above them; one frame for a failure."""
+        try:
+            lines = [line for _, line in self._plan(sql)]
+        except Error as failure:
+            yield (1, 0, "", None, f"Failed to analyze: {failure.message}", None, 0)
+            return
+        within: list[str] = []
+        for number, line in enumerate(lines, 1):
+            del within[line.depth :]
+            within += [""] * (line.depth - len(within)) + [line.operator]
+            node = line.node
+            table, function = getattr(node, "table", None), getattr(node, "function", None)
+            source = table.name if table is not None else None if function is None else function.name
+            kind = "Subquery" if line.operator == "SUBQUERY" else _node_type(node)
+            virtual = table is not None or isinstance(node, nodes.TableFunctionScan)
+            yield (number, line.depth, " > ".join(within), kind, line.text, source, int(virtual))
+
+    def execution_trace(self, sql: str) -> Iterator[_Row]:
+        """What each operator did when the statement ran; see :func:`tracing.execution_rows`."""
+        return execution_rows(self._session, sql)
+
+    def row_trace(self, sql: str) -> Iterator[_Row]:
+        """The rows that each operator gave when the statement ran; see :func:`tracing.operator_rows`."""
+        return operator_rows(self._session, sql)
 
     def scheduler_program(self, sql: str) -> Iterator[_Row]:
         """The lines of the generated program; the error at address 0 where there is none."""

@@ -193,7 +193,10 @@ class Session:
             self._end_if_own(transaction)
 
     def run_measured(
-        self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS
+        self,
+        statement: nodes.Statement,
+        parameters: Any = _NO_PARAMETERS,
+        keeps_rows: bool = False,
     ) -> tuple[PreparedQuery | PreparedMutation, Meters]:
         """Run a query or row change to its end with counters; its plan, and what was measured."""
         if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
@@ -201,7 +204,7 @@ class Session:
         _, parameters = bind(parameters)
         transaction = self.transaction or self._begin()
         try:
-            meters = Meters()
+            meters = Meters(keeps_rows)
             made: Any = self._prepare(statement, transaction, parameters, meters=meters)
             if not made.writes:
                 if self.transaction is not None:
@@ -215,7 +218,7 @@ class Session:
 
         def change(transaction: Transaction) -> tuple[Any, Meters, Result]:
             # It may have to run again, on a later catalog, so what is measured starts from nothing.
-            meters = Meters()
+            meters = Meters(keeps_rows)
             made: Any = self._prepare(statement, transaction, parameters, meters=meters)
             with meters.whole():
                 return made, meters, made.run(made.runtime(self, transaction, parameters))

@@ -157,7 +157,7 @@ class QueryCompiler:
         pipeline = OPERATORS[type(node)](self, node)
         if self.meters is None:
             return pipeline
-        return self.meters.attach(self.module, node, pipeline, self.materialise_rows)
+        return self.meters.attach(self, node, pipeline)
 
     def scope(self, pipeline: Pipeline) -> PipelineScope:
         """The scope of expressions over a pipeline's rows."""

@@ -11,28 +11,38 @@ work::
 
 There is one clock for all operators and one of them is running at any time, so the times are each
 operator's own and add up to the whole.  A computed column costs where it is read.
+
+``row_trace()`` also wants the rows themselves: ``Meters(keeps_rows=True)`` writes code that keeps them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from time import perf_counter_ns
-from typing import Any
+from dataclasses import dataclass, field
+from time import perf_counter_ns, time
+from typing import TYPE_CHECKING, Any
 
-from quereus_store.execute.codegen.pipeline import Pipeline
+from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
 from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.plan.nodes import PlanNode
+
+if TYPE_CHECKING:
+    from quereus_store.execute.codegen.compiler import QueryCompiler
 
 
 @dataclass(slots=True)
 class Measure:
-    """What one operator did: how often it was started, the rows it gave, the time that it took itself."""
+    """What one operator did: how often it was started, the rows it gave, the time that it took itself.
+
+    ``kept`` are the rows, each batch with the time when it came, where they are kept.
+    """
 
     runs: int = 0
     rows: int = 0
     nanoseconds: int = 0
+    ended: float = 0.0
+    kept: list[tuple[float, list[Any]]] = field(default_factory=list)
 
 
 class Profile:
@@ -60,10 +70,15 @@ class Profile:
         measure = self._running.pop()
         measure.nanoseconds += now - self._since
         measure.rows += rows
+        measure.ended = time()
         self._since = now
 
-    def batches(self, number: int, source: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """The batches of an operator that has a source of its own."""
+    def keep(self, number: int, rows: list[Any]) -> None:
+        """Keep rows that an operator gave."""
+        self.measures[number].kept.append((time(), rows))
+
+    def batches(self, number: int, source: Callable[[], Iterable[Any]], counts: bool = True) -> Iterator[Any]:
+        """The batches of an operator that has a source of its own; ``counts``: they are its rows."""
         measure = self.measures[number]
         measure.runs += 1
         iterator: Iterator[Any] | None = None
@@ -75,7 +90,7 @@ class Profile:
                     iterator = iter(source())
                 batch = next(iterator, None)
             finally:
-                self.leave(0 if batch is None else len(batch))
+                self.leave(0 if batch is None or not counts else len(batch))
             if batch is None:
                 return
             yield batch
@@ -91,8 +106,9 @@ class Profile:
 class Meters:
     """Adds measuring to the pipelines of a program; ``rows`` and ``nanoseconds`` are those of the whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_rows: bool = False) -> None:
         self.profile = Profile()
+        self.keeps_rows = keeps_rows
         self.rows = 0
         self.nanoseconds = 0
         self._numbers: dict[int, int] = {}
@@ -121,21 +137,16 @@ class Meters:
             self.profile.measures.append(Measure())
         return number
 
-    def attach(
-        self,
-        module: SourceModule,
-        node: PlanNode,
-        pipeline: Pipeline,
-        materialise: Callable[[Pipeline], None],
-    ) -> Pipeline:
+    def attach(self, compiler: QueryCompiler, node: PlanNode, pipeline: Pipeline) -> Pipeline:
         """The pipeline that an operator has just opened or continued, with measuring."""
-        number, profile = self.number(node), module.bind("profile", self.profile)
+        number, profile = self.number(node), compiler.module.bind("profile", self.profile)
+        kept = self._kept_row(compiler, node, pipeline) if self.keeps_rows else ""
         seen = self._seen.get(pipeline.batch)
+        # A source whose batches are the operator's rows is counted as it is read.
+        counted = seen is None and not pipeline.clauses and not pipeline.per_batch
         if seen is None:
-            pipeline.source = f"{profile}.batches({number}, lambda: {pipeline.source})"
-            if not pipeline.clauses and not pipeline.per_batch:
-                self._seen[pipeline.batch] = (len(pipeline.prologue), 0)
-                return pipeline
+            counting = "" if counted else ", False"
+            pipeline.source = f"{profile}.batches({number}, lambda: {pipeline.source}{counting})"
             seen = (len(pipeline.prologue), 0)
         else:
             before = seen[0]
@@ -143,12 +154,23 @@ class Meters:
             pipeline.prologue[before:] = [f"{profile}.start({number})"]
             if own:
                 pipeline.prologue += [f"{profile}.enter({number})", *own, f"{profile}.leave()"]
-        materialise(pipeline)
-        lines = pipeline.per_batch[seen[1] :]
-        count = f"{profile}.leave(len({pipeline.loop.source}))"
-        pipeline.per_batch[seen[1] :] = [f"{profile}.enter({number})", *lines, count]
+        if not counted:
+            compiler.materialise_rows(pipeline)
+            lines = pipeline.per_batch[seen[1] :]
+            count = f"{profile}.leave(len({pipeline.loop.source}))"
+            pipeline.per_batch[seen[1] :] = [f"{profile}.enter({number})", *lines, count]
+        if kept:
+            rows = f"[{kept} {compiler.comprehension(pipeline)}]"
+            pipeline.per_batch.append(f"{profile}.keep({number}, {rows})")
         self._seen[pipeline.batch] = (len(pipeline.prologue), len(pipeline.per_batch))
         return pipeline
+
+    def _kept_row(self, compiler: QueryCompiler, node: PlanNode, pipeline: Pipeline) -> str:
+        """Source of an operator's whole row; columns still to be computed are, once for all."""
+        scope = compiler.scope(pipeline)
+        for column_id in column_ids(node.columns):
+            scope.column(column_id)
+        return compiler.row_source(pipeline, column_ids(node.columns))
 
     def found(self, module: SourceModule, node: PlanNode, found: str, single: bool) -> str:
         """A statement that counts what index lookups gave."""
