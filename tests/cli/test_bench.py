@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from quereus_store.cli.bench.cases import CASES, Case
+from quereus_store.cli.bench.case import Case
+from quereus_store.cli.bench.cases import CASES
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.data import make_data
 from quereus_store.cli.bench.engines import Database, Engine

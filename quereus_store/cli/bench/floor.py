@@ -24,9 +24,10 @@ from typing import Any
 import lmdb
 import msgpack
 
-from quereus_store.cli.bench.cases import AUTOCOMMITS, ITEM_COLUMNS
+from quereus_store.cli.bench.case import ITEM_COLUMNS
 from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import ENGINES, Database, Engine
+from quereus_store.cli.bench.foundation_cases import AUTOCOMMITS
 
 Item = tuple[bytes, bytes]
 ReadAll = Callable[[Path], list[Item]]

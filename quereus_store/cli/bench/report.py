@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from quereus_store.cli.bench.cases import Case
+from quereus_store.cli.bench.case import Case
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.engines import Engine
 from quereus_store.cli.bench.floor import Floor

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quereus_store.cli.bench.cases import Case
+from quereus_store.cli.bench.case import Case
 from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import Database
 from quereus_store.cli.diagnostics import CommandError

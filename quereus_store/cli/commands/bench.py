@@ -30,7 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark, print the tables, write the figures."""
-    from quereus_store.cli.bench.cases import CASES, set_up
+    from quereus_store.cli.bench.case import set_up
+    from quereus_store.cli.bench.cases import CASES
     from quereus_store.cli.bench.codec import measure_codec
     from quereus_store.cli.bench.data import make_data
     from quereus_store.cli.bench.engines import ENGINES, Database

@@ -1,0 +1,62 @@
+"""One case for each family of the query language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quereus_store.cli.bench.case import Case, query
+from quereus_store.cli.bench.data import Data
+from quereus_store.cli.bench.engines import Database
+
+_RECURSION = "with recursive step (n) as (select 1 union all select n + 1 from step where n < 100000)"
+_NO_LIMIT = " option (maxrecursion 0)"
+"""Our dialect stops a recursion after 10,000 rounds unless told otherwise; others have no such clause."""
+
+
+def _recursion(database: Database, data: Data) -> Any:
+    limit = "" if database.engine.rival is None else _NO_LIMIT
+    return database.connection.execute(f"{_RECURSION}{limit} select count(*), sum(n) from step").fetchall()
+
+
+QUERY_CASES: tuple[Case, ...] = (
+    query(
+        "hash join",
+        "select count(*), sum(i.price) from item i join grp g on g.name = 'group ' || i.grp",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    query(
+        "index join",
+        "select p.id, i.id, i.price from probe p join item i on i.code = p.code",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    query(
+        "correlated subquery",
+        "select g.id, (select max(i.price) from item i where i.grp = g.id) from grp g",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    query(
+        "window",
+        "select id, sum(price) over (partition by grp order by id) from item",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    query("text order", "select id, code from item order by upper(code), id", memory=1.0, lmdb=1.0),
+    query("distinct", "select distinct grp, price from item", memory=1.0, lmdb=1.0),
+    query("like", "select id from item where code like '%42%'", memory=1.0, lmdb=1.0),
+    query("top 10", "select * from item order by price desc, id limit 10", memory=1.0, lmdb=1.0),
+    query(
+        "json extraction",
+        "select sum(json_extract(body, '$.size')), count(json_extract(body, '$.place.shelf')) from document",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    Case(
+        "recursion",
+        f"{_RECURSION} select count(*), sum(n) from step",
+        _recursion,
+        goals={"memory": 0.3, "lmdb": 0.3},
+    ),
+)
