@@ -268,13 +268,24 @@ class _Planner:
         return AccessKind.POINT if whole else AccessKind.RANGE
 
     def _estimate(self, way: _Way, match: _Match) -> float:
-        rows = way.rows
-        if match.prefix:
+        rows = way.rows * self._bounded_share(match)
+        shares = [self.constraints[position].share for position in match.prefix]
+        if match.prefix and None in shares:
             # As many rows per value as there are values; each further part tells a tenth of them apart.
-            rows = sqrt(rows) * MORE_EQUAL_FRACTION ** (len(match.prefix) - 1)
-        bounds = (match.lower is not None) + (match.upper is not None)
-        rows *= (1.0, BOUND_FRACTION, WINDOW_FRACTION)[bounds]
+            rows *= MORE_EQUAL_FRACTION ** (len(match.prefix) - 1) / sqrt(way.rows)
+        else:
+            for share in shares:
+                rows *= 1.0 if share is None else share
         return max(1.0, float(int(rows)))
+
+    def _bounded_share(self, match: _Match) -> float:
+        """The share of rows between the bounds."""
+        bounds = [position for position in (match.lower, match.upper) if position is not None]
+        shares = [share for position in bounds if (share := self.constraints[position].share) is not None]
+        if len(shares) < len(bounds):
+            return (1.0, BOUND_FRACTION, WINDOW_FRACTION)[len(bounds)]
+        # What both bounds let through is what neither leaves out.
+        return max(0.0, 1.0 - sum(1.0 - share for share in shares))
 
     def _cost(self, way: _Way, match: _Match, rows: float, lists: int, single: bool) -> float:
         fetch = 0.0 if way.index is None else rows * self.costs.point_read

@@ -81,6 +81,8 @@ class ColumnConstraint:
     index part of an equal tree.  ``values`` is the number of values of an IN, 1
     otherwise.  All constraints of a request hold at once.  A comparison with a
     TIMESPAN or JSON column is offered only where the other side has that type too.
+    ``share`` is the share of the rows that satisfies it (for one of its values), where
+    statistics tell.
     """
 
     column: int | None
@@ -88,6 +90,7 @@ class ColumnConstraint:
     collation: str = "BINARY"
     expression: nodes.Expression | None = None
     values: int = 1
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ drop_projections      projections that do nothing, or work on literal rows alone
 inline_common_tables  puts a WITH member read once in the place of its reader
 push_filters          moves conditions towards the tables, into join conditions
 choose_access         keys, ranges and indexes instead of scans
+order_joins           inner joins of three tables and more in the cheapest order
 choose_joins          hash or index lookup instead of pairwise comparison
 use_order             drops sorts that an access path makes needless
 keep_top              Sort and Limit in one
@@ -144,6 +145,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     from quereus_store.plan.rules.constants import fold_constants
     from quereus_store.plan.rules.existence import join_existence
     from quereus_store.plan.rules.filters import push_filters
+    from quereus_store.plan.rules.join_order import order_joins
     from quereus_store.plan.rules.joins import choose_joins
     from quereus_store.plan.rules.membership import join_membership
     from quereus_store.plan.rules.ordering import use_order
@@ -159,6 +161,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
         inline_common_tables,
         push_filters,
         choose_access,
+        order_joins,
         choose_joins,
         use_order,
         keep_top,

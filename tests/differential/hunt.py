@@ -19,6 +19,7 @@ from tests.differential.correlated import Correlated
 from tests.differential.exotic import ExoticQueries
 from tests.differential.extended import ExtendedQueries
 from tests.differential.histories import run_history
+from tests.differential.joining import Joining
 from tests.differential.queries import Queries
 from tests.differential.seeks import Seeks
 from tests.differential.worlds import World, open_world
@@ -53,6 +54,11 @@ def check_correlated(world: World, choices: Choices) -> bool:
     return check_query(world, Correlated(choices, worlds.TABLES, worlds.VALUES, {}, world.rows).query())
 
 
+def check_joining(world: World, choices: Choices) -> bool:
+    """One query over several tables."""
+    return check_query(world, Joining(choices, worlds.TABLES, worlds.VALUES, {}, world.rows).query())
+
+
 def check_exotic_seek(world: World, choices: Choices) -> bool:
     """The same over columns of all types."""
     values = {**worlds.VALUES, **exotic.VALUES}
@@ -63,6 +69,7 @@ def check_exotic_seek(world: World, choices: Choices) -> bool:
 
 CHECKS: dict[str, Check] = {
     "correlated": check_correlated,
+    "joining": check_joining,
     "seek": check_seek,
     "exotic seek": check_exotic_seek,
     "query": check_random_query,

@@ -16,6 +16,7 @@ from tests.differential.choices import Choices
 from tests.differential.comparing import Difference, check_own_query, check_query, normalized, run
 from tests.differential.correlated import Correlated
 from tests.differential.extended import ExtendedQueries
+from tests.differential.joining import Joining
 from tests.differential.queries import Queries
 from tests.differential.worlds import TABLES, VALUES, World, open_world
 
@@ -41,6 +42,16 @@ def test_correlated_subqueries(seed: int) -> None:
     for number in range(2 * QUERIES):
         choices = Choices(20_000 + 1000 * seed + number)
         check_query(world, Correlated(choices, TABLES, VALUES, {}, world.rows).query())
+    world.close()
+
+
+@pytest.mark.parametrize("seed", range(WORLDS if LONG else 2))
+def test_joins_of_several_tables(seed: int) -> None:
+    """Joins in any order give the same rows, columns in the order as written."""
+    world = open_world(Choices(seed), None, counts=(0, 3, 9, 20))
+    for number in range(2 * QUERIES):
+        choices = Choices(30_000 + 1000 * seed + number)
+        check_query(world, Joining(choices, TABLES, VALUES, {}, world.rows).query())
     world.close()
 
 

@@ -9,7 +9,7 @@ the rest stays as a filter.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quereus_store.modules.contract import (
     AccessKind,
@@ -31,11 +31,12 @@ from quereus_store.types.comparison import ComparisonMode, comparison_plan
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A conjunct as a constraint on a table: what it was, and the values it compares with."""
+    """A conjunct as a constraint on a column: what it was, and the values it compares with."""
 
     conjunct: BoundExpression
     constraint: ColumnConstraint
     values: tuple[BoundExpression, ...]
+    column: ColumnRef | None = None
 
 
 def choose_access(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
@@ -79,13 +80,32 @@ def request_access(
     limit: int | None = None,
 ) -> AccessPlan:
     """Ask a table's module for its plan."""
+    context.estimates.scan(scan)
     request = AccessRequest(
-        constraints=tuple(offer.constraint for offer in offers),
+        constraints=tuple(with_share(offer, context) for offer in offers),
         ordering=tuple(ordering),
         limit=limit,
         implied=implied_indexes(scan, predicates, context),
     )
     return context.services.plan_access(scan.table, request)
+
+
+def with_share(offer: Offer, context: RuleContext) -> ColumnConstraint:
+    """The constraint of an offer with the share of rows that satisfies it, where statistics tell."""
+    constraint = offer.constraint
+    column = None if offer.column is None else context.estimates.column(offer.column)
+    if column is None or column.distinct is None:
+        return constraint
+    value = offer.values[0]
+    if constraint.operator is Comparison.IS_NULL:
+        share: float | None = column.nulls
+    elif constraint.operator in (Comparison.EQUAL, Comparison.IN):
+        share = column.equal(value if constraint.operator is Comparison.EQUAL else None)
+    else:
+        below = column.below(value, constraint.operator in (Comparison.LESS_OR_EQUAL, Comparison.GREATER))
+        less = constraint.operator in (Comparison.LESS, Comparison.LESS_OR_EQUAL)
+        share = None if below is None else below if less else column.present - below
+    return constraint if share is None else replace(constraint, share=share)
 
 
 def index_access(scan: nodes.TableScan, offers: Sequence[Offer], access: AccessPlan) -> nodes.IndexAccess:
@@ -123,13 +143,15 @@ def offers_of(scan: nodes.TableScan, predicates: Sequence[BoundExpression]) -> I
                 constraint = ColumnConstraint(
                     positions[comparison.column.id], Comparison(comparison.operator), comparison.using
                 )
-                yield Offer(predicate, constraint, (comparison.value,))
+                yield Offer(predicate, constraint, (comparison.value,), comparison.column)
         yield from _membership_offers(predicate, own, positions)
         if isinstance(predicate, IsTest) and predicate.test is Truth.NULL and not predicate.negated:
             operand = predicate.operand
             if isinstance(operand, ColumnRef) and operand.id in own:
                 null = Literal(operand.type, True, None, None)
-                yield Offer(predicate, ColumnConstraint(positions[operand.id], Comparison.IS_NULL), (null,))
+                yield Offer(
+                    predicate, ColumnConstraint(positions[operand.id], Comparison.IS_NULL), (null,), operand
+                )
 
 
 def _membership_offers(
@@ -142,7 +164,7 @@ def _membership_offers(
     if all(seekable(member.operand.type, item.type, "=") for item in member.items):
         position = positions[member.operand.id]
         constraint = ColumnConstraint(position, Comparison.IN, member.using, values=len(member.items))
-        yield Offer(predicate, constraint, member.items)
+        yield Offer(predicate, constraint, member.items, member.operand)
 
 
 def seekable(column: LogicalType, value: LogicalType, operator: str) -> bool:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quereus_store.modules.contract import AccessKind, AccessRequest, ColumnConstraint, Comparison
+from quereus_store.modules.contract import AccessKind, AccessPlan, AccessRequest, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.conditions import conjunction, conjuncts
+from quereus_store.plan.costs import LOOKUP
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
 from quereus_store.plan.nodes import JoinKind
@@ -23,9 +24,6 @@ from quereus_store.plan.optimizer import RuleContext, bottom_up
 from quereus_store.plan.rules.access import seekable
 from quereus_store.types import Collation
 from quereus_store.types.comparison import ComparisonMode, comparison_plan
-
-_LOOKUP_COST = 3.0
-"""What one index lookup costs against one row of a scan that fills a hash table."""
 
 _INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 _HASHABLE_MODES = frozenset(
@@ -63,12 +61,12 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     flags = node.left_flag is not None or node.right_flag is not None
     if node.kind in _INDEXABLE and node.left_flag is None:
         lookup = _index_join(node, node.left, node.right, pairs, rest, context)
-        if lookup is not None and left_rows * _LOOKUP_COST * max(1.0, lookup.inner.access.rows) < right_rows:
+        if lookup is not None and left_rows * LOOKUP * max(1.0, lookup.inner.access.rows) < right_rows:
             return lookup
     if node.kind is JoinKind.INNER and not flags:
         swapped = [KeyPair(pair.right, pair.left, pair.using, pair.conjunct) for pair in pairs]
         lookup = _index_join(node, node.right, node.left, swapped, rest, context)
-        if lookup is not None and right_rows * _LOOKUP_COST * max(1.0, lookup.inner.access.rows) < left_rows:
+        if lookup is not None and right_rows * LOOKUP * max(1.0, lookup.inner.access.rows) < left_rows:
             return lookup
         if _cost_to_hash(node.left, left_rows, swapped) < _cost_to_hash(node.right, right_rows, pairs):
             return _hash_join(replace(node, left=node.right, right=node.left), swapped, rest)
@@ -103,7 +101,7 @@ def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], li
     pairs: list[KeyPair] = []
     rest: list[BoundExpression] = []
     for conjunct in conjuncts(node.condition):
-        pair = _as_pair(conjunct, left_ids, right_ids)
+        pair = as_pair(conjunct, left_ids, right_ids)
         if pair is not None and hashable(pair, context.services.collation(pair.using)):
             pairs.append(pair)
         else:
@@ -111,9 +109,8 @@ def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], li
     return pairs, rest
 
 
-def _as_pair(
-    conjunct: BoundExpression, left_ids: frozenset[int], right_ids: frozenset[int]
-) -> KeyPair | None:
+def as_pair(conjunct: BoundExpression, left_ids: frozenset[int], right_ids: frozenset[int]) -> KeyPair | None:
+    """A conjunct as an equality of an expression of the left and one of the right, if it is that."""
     if not isinstance(conjunct, ComparisonExpression) or conjunct.operator != "=":
         return None
     for left, right in ((conjunct.left, conjunct.right), (conjunct.right, conjunct.left)):
@@ -148,26 +145,10 @@ def _index_join(
 ) -> nodes.IndexJoin | None:
     """The join by index lookup into a bare (perhaps filtered) table, if its key fits the pairs."""
     scan, inner_filter = _bare_table(inner)
-    if scan is None:
+    found = None if scan is None else _lookup(scan, pairs, context)
+    if scan is None or found is None:
         return None
-    positions = dict(zip((column.id for column in scan.columns), scan.positions, strict=True))
-    usable = [
-        pair
-        for pair in pairs
-        if isinstance(pair.right, ColumnRef)
-        and not (pair.right.nullable and pair.left.nullable)
-        and seekable(pair.right.type, pair.left.type, "=")
-    ]
-    if not usable:
-        return None
-    constraints = tuple(
-        ColumnConstraint(positions[pair.right.id], Comparison.EQUAL, pair.using)  # type: ignore[attr-defined]
-        for pair in usable
-    )
-    access = context.services.plan_access(scan.table, AccessRequest(constraints))
-    if not access.prefix or access.path.kind not in (AccessKind.POINT, AccessKind.RANGE):
-        return None
-    chosen = [usable[position] for position in access.prefix]
+    access, chosen = found
     left_over = [pair.conjunct for pair in pairs if pair not in chosen]
     inner_access = nodes.IndexAccess(
         scan.columns,
@@ -180,6 +161,48 @@ def _index_join(
     )
     residual = conjunction([*conjuncts(inner_filter), *left_over, *rest])
     return nodes.IndexJoin(node.columns, node.kind, outer, inner_access, residual, node.right_flag)
+
+
+def lookup_rows(plan: nodes.PlanNode, pairs: Sequence[KeyPair], context: RuleContext) -> float | None:
+    """How many rows of a (filtered) table an index finds for the values of these pairs; None without one."""
+    scan, _ = _bare_table(plan)
+    found = None if scan is None else _lookup(scan, pairs, context)
+    return None if found is None else found[0].rows
+
+
+def _lookup(
+    scan: nodes.TableScan, pairs: Sequence[KeyPair], context: RuleContext
+) -> tuple[AccessPlan, list[KeyPair]] | None:
+    """The key or index of a table that finds the rows for the values of some of the pairs, and these."""
+    positions = dict(zip((column.id for column in scan.columns), scan.positions, strict=True))
+    usable = [
+        pair
+        for pair in pairs
+        if isinstance(pair.right, ColumnRef)
+        and not (pair.right.nullable and pair.left.nullable)
+        and seekable(pair.right.type, pair.left.type, "=")
+    ]
+    if not usable:
+        return None
+    constraints = tuple(
+        ColumnConstraint(
+            positions[pair.right.id],  # type: ignore[attr-defined]
+            Comparison.EQUAL,
+            pair.using,
+            share=_known_share(pair.right, context),
+        )
+        for pair in usable
+    )
+    access = context.services.plan_access(scan.table, AccessRequest(constraints))
+    if not access.prefix or access.path.kind not in (AccessKind.POINT, AccessKind.RANGE):
+        return None
+    return access, [usable[position] for position in access.prefix]
+
+
+def _known_share(column: BoundExpression, context: RuleContext) -> float | None:
+    """The share of rows that one value of a column has, where statistics tell."""
+    found = context.estimates.column(column)
+    return None if found is None or found.distinct is None else found.equal()
 
 
 def _bare_table(plan: nodes.PlanNode) -> tuple[nodes.TableScan | None, BoundExpression | None]:
