@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from quereus_store.functions.aggregates import aggregate_functions
+from quereus_store.functions.aggregates.indicators import indicator_functions
 from quereus_store.functions.blobs import blob_functions
 from quereus_store.functions.conditional import conditional_functions
 from quereus_store.functions.conversion import conversion_functions
@@ -29,6 +30,7 @@ _FAMILIES = (
     timespan_functions,
     json_functions,
     aggregate_functions,
+    indicator_functions,
     table_functions,
     introspection_functions,
     lens_functions,

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.functions.aggregates.indicators import GROUPING
 from quereus_store.functions.registry import (
     AggregateFunction,
     Function,
@@ -45,6 +46,8 @@ def _call(binder: ExpressionBinder, node: nodes.FunctionCall) -> BoundExpression
     if isinstance(function, AggregateFunction):
         if binder.aggregates is None:
             return _outer_aggregate(binder, function, node)
+        if function is GROUPING:
+            return binder.aggregates.indicator(node)
         return binder.aggregates.add(
             bind_aggregate(binder.aggregates.argument_binder(binder), function, node)
         )

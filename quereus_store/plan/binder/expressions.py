@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.functions.registry import ScalarFunction
 from quereus_store.plan.binder.comparisons import (
     between,
     compare,
@@ -359,12 +360,27 @@ def _in_list(binder: ExpressionBinder, node: nodes.InList) -> BoundExpression:
 
 @binds(nodes.PatternMatch)
 def _pattern_match(binder: ExpressionBinder, node: nodes.PatternMatch) -> BoundExpression:
-    if node.operator is nodes.PatternOperator.MATCH:
-        raise unsupported("MATCH", node.position)
     operand, pattern = binder.bind(node.operand), binder.bind(node.pattern)
+    if node.operator is nodes.PatternOperator.MATCH:
+        return _program_match(binder, node, operand, pattern)
     escape = None if node.escape is None else binder.bind(node.escape)
     nullable = operand.nullable or pattern.nullable or (escape is not None and escape.nullable)
     return PatternMatch(BOOLEAN, nullable, None, PatternKind(node.operator.value), operand, pattern, escape)
+
+
+def _program_match(
+    binder: ExpressionBinder, node: nodes.PatternMatch, operand: BoundExpression, pattern: BoundExpression
+) -> BoundExpression:
+    """``x match y`` is ``match(y, x)``, which only a program can define; raises ERROR where none did."""
+    from quereus_store.plan.binder.calls import scalar_call
+
+    function = binder.environment.context.registry.find("match", 2)
+    if not isinstance(function, ScalarFunction):
+        raise sql_error(
+            StatusCode.ERROR, "unable to use function MATCH in the requested context", node.position
+        )
+    call = nodes.FunctionCall("match", (node.pattern, node.operand), position=node.position)
+    return scalar_call(function, (pattern, operand), call)
 
 
 # --- conditional expressions, conversions -------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import combinations, product
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.functions.aggregates.indicators import GROUPING, indicator
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name
 from quereus_store.plan.binder.context import Environment
@@ -28,10 +29,11 @@ from quereus_store.plan.binder.scopes import (
 )
 from quereus_store.plan.binder.select_list import Item
 from quereus_store.plan.binder.syntax import ordinal_of, same_expression
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef, Literal
 from quereus_store.plan.nodes import Aggregate, PlanNode
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
+from quereus_store.types import INTEGER
 
 GroupElement = nodes.Expression | nodes.GroupingSet | nodes.Rollup | nodes.Cube | nodes.GroupingSets
 
@@ -71,6 +73,24 @@ class Grouping:
         self.aggregates.append(call)
         self.aggregate_columns.append(column)
         return reference(column)
+
+    def indicator(self, node: nodes.FunctionCall) -> BoundExpression:
+        """``grouping(key, ...)``; raises ERROR for an argument that is no key."""
+        if node.distinct or node.filter is not None or node.order_by or not node.arguments:
+            raise sql_error(StatusCode.ERROR, "grouping() takes nothing but keys", node.position)
+        arguments = ExpressionBinder(self.environment, self.input).bind_all(node.arguments)
+        positions = []
+        for argument, written in zip(arguments, node.arguments, strict=True):
+            if argument not in self.keys:
+                raise sql_error(
+                    StatusCode.ERROR,
+                    "Arguments of grouping() must be expressions of the GROUP BY clause",
+                    written.position,
+                )
+            positions.append(self.keys.index(argument))
+        if self.sets is None:
+            return Literal(INTEGER, False, None, 0)
+        return self.add(AggregateCall(INTEGER, False, None, indicator(positions), arguments))
 
     def produces(self, column: int) -> bool:
         """Whether a number is that of an aggregate's column."""
@@ -258,6 +278,8 @@ class GroupedScope(KeyedScope):
     def aggregate(self, function: AggregateFunction, node: nodes.FunctionCall) -> BoundExpression:
         """An aggregate over the level's groups, called in a query inside it."""
         grouping = self.grouping
+        if function is GROUPING:
+            return grouping.indicator(node)
         binder = ExpressionBinder(grouping.environment, grouping.input)
         return grouping.add(bind_aggregate(binder, function, node))
 

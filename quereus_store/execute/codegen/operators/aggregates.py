@@ -14,6 +14,7 @@ all rows are in, each aggregate is one C loop over its slice of the list::
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline
 from quereus_store.execute.spilling.grouping import Fold, Grouping
+from quereus_store.functions.aggregates.indicators import Indicator
 from quereus_store.functions.registry import guarded_evaluate
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
@@ -316,7 +318,7 @@ def _write_groups(
 def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
     """Rows are gathered once as keys and arguments; each set then groups them by its own keys."""
     module = compiler.module
-    collected = collect(node.aggregates)
+    collected = collect([call for call in node.aggregates if not isinstance(call.function, Indicator)])
     pipeline = compiler.open(node.input)
     inputs = [*node.keys, *collected.expressions]
     rows = compiler.close_values(pipeline, lambda compiled: tuple_display(compiled.values(inputs)))
@@ -357,6 +359,7 @@ def _one_set(
             map_children(call, lambda expression: stand_ins.get(expression, expression)),
         )
         for call in node.aggregates
+        if not isinstance(call.function, Indicator)
     )
     keys = tuple(stand_ins[node.keys[position]] for position in chosen)
     using = tuple(node.using[position] for position in chosen)
@@ -367,5 +370,10 @@ def _one_set(
         f"row[{chosen.index(position)}]" if position in chosen else "None"
         for position in range(len(node.keys))
     ]
-    items += [f"row[{len(keys) + index}]" for index in range(len(calls))]
+    places = itertools.count(len(keys))
+    for call in node.aggregates:
+        function = call.function
+        items.append(
+            str(function.value(chosen)) if isinstance(function, Indicator) else f"row[{next(places)}]"
+        )
     return f"[{tuple_display(items)} for row in {rows}]"
