@@ -136,3 +136,15 @@ class DeletePlan(MutationPlan):
     """DELETE: the source gives whole old rows; with USING (``matches_once`` False) maybe some twice."""
 
     matches_once: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePlan(MutationPlan):
+    """Several mutations over the rows of one query: ``source``, which is run once, before any of them.
+
+    The ``steps`` run in order and read these rows as the given rows of slot 0; so does ``result``, which
+    gives RETURNING's rows in the end.  ``table`` is one of those that are written.
+    """
+
+    steps: tuple[MutationPlan, ...] = ()
+    result: PlanNode | None = None

@@ -21,12 +21,13 @@ from quereus_store.execute.dml.members import Members, tables_needed
 from quereus_store.execute.dml.outcome import MutationOutcome
 from quereus_store.execute.dml.rules import rules_of
 from quereus_store.execute.dml.runtime import MutationRuntime, open_all, reads_of
+from quereus_store.execute.dml.sequence import CompiledSequence
 from quereus_store.execute.dml.update import write_update
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, UpdatePlan
+from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, SequencePlan, UpdatePlan
 from quereus_store.plan.nodes import CommonTable, ParameterRows
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ def compile_in(
     enclosing: tuple[CommonTable, ...] = (),
 ) -> CompiledMutation:
     """Compile within a workshop; ``enclosing`` are the common tables of a statement around it."""
+    if isinstance(plan, SequencePlan):
+        # It has the same methods, and nothing else in common.
+        sequence: Any = CompiledSequence(workshop, plan, enclosing, compile_in)
+        return sequence  # type: ignore[no-any-return]
     return CompiledMutation(workshop, plan, cascaded, enclosing)
 
 

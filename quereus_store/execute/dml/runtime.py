@@ -7,6 +7,7 @@ the statement run once for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import TransactionUse
@@ -21,9 +22,12 @@ Reads = tuple[tuple[str, str], ...]
 
 
 class MutationRuntime(Runtime):
-    """One execution of one mutation; ``follow_ups`` collects the changes whose foreign keys act next."""
+    """One execution of one mutation; ``follow_ups`` collects the changes whose foreign keys act next.
 
-    __slots__ = ("follow_ups",)
+    ``given`` are the rows that a statement of several mutations hands to each of them.
+    """
+
+    __slots__ = ("follow_ups", "given")
 
     transaction: Transaction
 
@@ -43,6 +47,7 @@ class MutationRuntime(Runtime):
         self._members = None
         self._mutation_rows = None
         self.follow_ups: list[Any] | None = None
+        self.given: Sequence[list[Row]] = ()
 
     def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
         """A runtime for another program of the same statement (perhaps at its transaction's commit)."""
@@ -55,6 +60,7 @@ class MutationRuntime(Runtime):
                 self._mutation_rows = {}
             forked._members, forked._mutation_rows = self._members, self._mutation_rows
         forked.follow_ups = self.follow_ups
+        forked.given = self.given
         return forked
 
 

@@ -16,6 +16,7 @@ from quereus_store.functions.windows import check_window_call
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import Environment, Slot
 from quereus_store.plan.binder.dml_parts import (
+    Adapt,
     Target,
     bind_assignments,
     check_plans,
@@ -58,9 +59,10 @@ class _Rows:
     batchable: bool = False
 
 
-def bind_insert(environment: Environment, node: nodes.Insert) -> InsertPlan:
-    """INSERT from VALUES, DEFAULT VALUES, a query or another statement's RETURNING."""
+def bind_insert(environment: Environment, node: nodes.Insert, adapt: Adapt | None = None) -> InsertPlan:
+    """INSERT from VALUES, DEFAULT VALUES, a query or RETURNING; ``adapt`` may change the target."""
     target = open_target(environment, node, node.conflict_action)
+    target = target if adapt is None else adapt(target)
     returning = returning_plan(target, node.returning, Operation.INSERT)
     return insert_plan(target, node, _positions(target, node), returning)
 
@@ -163,7 +165,10 @@ def _rows(target: Target, node: nodes.Insert, positions: list[int]) -> _Rows:
         for position, column in enumerate(target.table.columns)
         if position not in rows.values
     )
-    return _numbered(target, rows) if needs_ordinal else rows
+    if not needs_ordinal:
+        return rows
+    plan, ordinal = numbered(target.environment, rows.plan)
+    return _Rows(plan, rows.values, ordinal)
 
 
 def plain_values(source: nodes.Query | nodes.DataModification) -> nodes.Values | None:
@@ -180,16 +185,16 @@ def plain_values(source: nodes.Query | nodes.DataModification) -> nodes.Values |
     return None
 
 
-def _numbered(target: Target, rows: _Rows) -> _Rows:
+def numbered(environment: Environment, plan: PlanNode) -> tuple[PlanNode, BoundExpression]:
     """The rows with their number in the statement, for ``mutation_ordinal()``."""
-    column = target.environment.column("ordinal", INTEGER, False)
+    column = environment.column("ordinal", INTEGER, False)
     frame = Frame(FrameUnit.ROWS, FrameBound.UNBOUNDED_PRECEDING, FrameBound.CURRENT_ROW)
     call = WindowCall(check_window_call("row_number", 0, False), (), frame)
-    plan = Window((*rows.plan.columns, column), rows.plan, (), (), (), (call,))
-    return _Rows(plan, rows.values, reference(column))
+    return Window((*plan.columns, column), plan, (), (), (), (call,)), reference(column)
 
 
-def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, positions: list[int]) -> _Rows:
+def check_width(values: nodes.Values, expected: Sequence[object]) -> None:
+    """Every row has a cell for each of the ``expected`` columns; raises SYNTAX or ERROR."""
     width = len(values.rows[0])
     for cells in values.rows:
         if len(cells) != width:
@@ -198,12 +203,16 @@ def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, posit
                 "All rows must have the same number of columns",
                 cells[0].position if cells else values.position,
             )
-    if width != len(positions):
+    if width != len(expected):
         raise sql_error(
             StatusCode.ERROR,
-            f"Column count mismatch in VALUES clause. Expected {len(positions)} columns, got {width}.",
+            f"Column count mismatch in VALUES clause. Expected {len(expected)} columns, got {width}.",
             values.rows[0][0].position if width else values.position,
         )
+
+
+def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, positions: list[int]) -> _Rows:
+    check_width(values, positions)
     if len(values.rows) == 1:
         return _single_row(target, node, values.rows[0], positions)
     binder = ExpressionBinder(target.environment, None)

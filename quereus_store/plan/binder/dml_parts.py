@@ -68,6 +68,9 @@ class Target:
         return self.environment.context
 
 
+Adapt = Callable[[Target], Target]
+
+
 def open_target(
     environment: Environment,
     node: nodes.DataModification,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.dml_parts import (
+    Adapt,
     Target,
     bind_assignments,
     check_plans,
@@ -50,9 +51,10 @@ def _rows(
     return plan, scope
 
 
-def bind_update(environment: Environment, node: nodes.Update) -> UpdatePlan:
-    """UPDATE … SET … [FROM …] [WHERE …]."""
+def bind_update(environment: Environment, node: nodes.Update, adapt: Adapt | None = None) -> UpdatePlan:
+    """UPDATE … SET … [FROM …] [WHERE …]; ``adapt`` may change the target."""
     target = open_target(environment, node, node.conflict_action)
+    target = target if adapt is None else adapt(target)
     plan, scope = _rows(target, node.source, node.where)
     values = bind_assignments(
         target,
@@ -115,9 +117,10 @@ def update_plan(
     )
 
 
-def bind_delete(environment: Environment, node: nodes.Delete) -> DeletePlan:
-    """DELETE FROM … [USING …] [WHERE …]."""
+def bind_delete(environment: Environment, node: nodes.Delete, adapt: Adapt | None = None) -> DeletePlan:
+    """DELETE FROM … [USING …] [WHERE …]; ``adapt`` may change the target."""
     target = open_target(environment, node, None)
+    target = target if adapt is None else adapt(target)
     plan, _ = _rows(target, node.source, node.where)
     returning = returning_plan(target, node.returning, Operation.DELETE)
     return delete_plan(target, plan, returning, matches_once=node.source is None)

@@ -85,10 +85,16 @@ def logical_lineage(environment: Environment, view: ViewSchema) -> LogicalLineag
 
 def _joined(view: JoinView, name: str) -> LogicalColumn:
     output = view.output(name)
-    if output is None or output.column is None:
-        return LogicalColumn(Origin.COMPUTED, expression=None if output is None else output.expression)
+    if output is None:
+        return LogicalColumn(Origin.COMPUTED)
+    if output.puts:
+        return LogicalColumn(Origin.AUTHORED, None, None, output.expression, output.puts)
+    if output.column is None:
+        return LogicalColumn(Origin.COMPUTED, expression=output.expression)
     (side,) = output.sides
     table = view.sides[side].table
+    if output.inverted:
+        return LogicalColumn(Origin.INVERSE, table, None, output.expression)
     return LogicalColumn(Origin.BARE, table, table.column_index(output.column), output.expression)
 
 

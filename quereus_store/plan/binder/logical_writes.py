@@ -155,12 +155,12 @@ def followers(
     node: nodes.DataModification,
     qualifier: str,
     bind: Callable[[Environment, nodes.DataModification], MutationPlan],
-) -> tuple[CommonTable, ...]:
+) -> tuple[MutationPlan, ...]:
     """The mutations of logical children that a statement brings about; they run before it."""
     if isinstance(node, nodes.Insert):
         return ()
     operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
-    made: list[CommonTable] = []
+    made: list[MutationPlan] = []
     for referrer in constraints.referrers():
         if referrer.action(operation) in (ReferentialAction.RESTRICT, ReferentialAction.NO_ACTION):
             continue
@@ -171,12 +171,19 @@ def followers(
         key = (referrer.child.schema, f"{referrer.child.name}\0{referrer.key.name}")
         if key in environment.views:
             raise unsupported("A cycle of referential actions between logical tables", node.position)
-        plan = bind(replace(environment, views=(*environment.views, key)), child)
-        assert plan.returning is not None
-        number = environment.context.number()
-        scan = MutationScan(plan.returning.columns, plan, environment.context.number())
-        made.append(CommonTable(number, f"\0{referrer.key.name}", scan, True))
+        made.append(bind(replace(environment, views=(*environment.views, key)), child))
     return tuple(made)
+
+
+def leading(environment: Environment, plans: Sequence[MutationPlan]) -> tuple[CommonTable, ...]:
+    """Mutations as leading members of a statement, which run before it."""
+    number = environment.context.number
+    tables: list[CommonTable] = []
+    for plan in plans:
+        assert plan.returning is not None
+        scan = MutationScan(plan.returning.columns, plan, number())
+        tables.append(CommonTable(number(), f"\0{number()}", scan, True))
+    return tuple(tables)
 
 
 def _assigns(node: nodes.Update, names: Sequence[str]) -> bool:

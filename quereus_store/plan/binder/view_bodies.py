@@ -18,7 +18,7 @@ COMPUTED    anything else                   no                      no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -325,7 +325,7 @@ def _output(name: str, item: nodes.ResultColumn | str, source: TableSchema | Wri
     if isinstance(item, str):
         return Output(name, OutputKind.COLUMN, item, None)
     expression = item.expression
-    shown = _shown_column(expression, source)
+    shown = shown_column(expression, source)
     if item.inverse:
         targets = [put.column for put in item.inverse]
         return Output(
@@ -333,21 +333,21 @@ def _output(name: str, item: nodes.ResultColumn | str, source: TableSchema | Wri
         )
     if shown is not None:
         return Output(name, OutputKind.COLUMN, shown, expression)
-    inverted = _inverted_column(expression, source)
+    inverted = inverted_column(expression, source)
     if inverted is not None:
         return Output(name, OutputKind.INVERSE, inverted, expression)
     return Output(name, OutputKind.COMPUTED, None, expression)
 
 
-def _shown_column(expression: nodes.Expression, source: TableSchema | WritableView) -> str | None:
+def shown_column(expression: nodes.Expression, source: TableSchema | WritableView) -> str | None:
     """The column that an expression is, but for a collation or a cast to its own type."""
     if isinstance(expression, nodes.ColumnReference):
         folded = fold(expression.column)
         return next((name for name in source_names(source) if fold(name) == folded), None)
     if isinstance(expression, nodes.Collate):
-        return _shown_column(expression.operand, source)
+        return shown_column(expression.operand, source)
     if isinstance(expression, nodes.Cast):
-        shown = _shown_column(expression.operand, source)
+        shown = shown_column(expression.operand, source)
         column = None if shown is None else source_column(source, shown)
         if column is not None and fold(expression.type_name.name) in (
             fold(column.type.name),
@@ -360,18 +360,18 @@ def _shown_column(expression: nodes.Expression, source: TableSchema | WritableVi
 _REVERSIBLE = (nodes.BinaryOperator.ADD, nodes.BinaryOperator.SUBTRACT)
 
 
-def _inverted_column(expression: nodes.Expression, source: TableSchema | WritableView) -> str | None:
+def inverted_column(expression: nodes.Expression, source: TableSchema | WritableView) -> str | None:
     """The number column that an expression adds whole numbers to or subtracts them from."""
     if isinstance(expression, nodes.ColumnReference):
-        shown = _shown_column(expression, source)
+        shown = shown_column(expression, source)
         column = None if shown is None else source_column(source, shown)
         return shown if column is not None and column.type in (INTEGER, REAL) else None
     if not isinstance(expression, nodes.BinaryOperation) or expression.operator not in _REVERSIBLE:
         return None
     if _is_whole(expression.right):
-        return _inverted_column(expression.left, source)
+        return inverted_column(expression.left, source)
     if _is_whole(expression.left):
-        return _inverted_column(expression.right, source)
+        return inverted_column(expression.right, source)
     return None
 
 
@@ -409,7 +409,7 @@ def _pinned(
     elif where.operator in (nodes.BinaryOperator.EQUAL, nodes.BinaryOperator.DOUBLE_EQUAL):
         for column, constant in ((where.left, where.right), (where.right, where.left)):
             if isinstance(column, nodes.ColumnReference) and isinstance(constant, nodes.Literal):
-                shown = _shown_column(column, source)
+                shown = shown_column(column, source)
                 if shown is not None and constant.value is not None:
                     yield fold(shown), constant
 
@@ -476,3 +476,16 @@ def row_of_view(view: WritableView, columns: tuple[Column, ...]) -> RowOfView:
     )
     layers[layer_name(view)] = {fold(name): value for name, value in outputs}
     return RowOfView(outputs, conditions, layers)
+
+
+def with_new(expression: nodes.Expression, new: Callable[[str], nodes.Expression]) -> nodes.Expression:
+    """An inverse with ``new.`` references replaced by what ``new`` gives for a folded name."""
+
+    def change(node: nodes.Node) -> nodes.Node:
+        if isinstance(node, nodes.ColumnReference) and node.table is not None and fold(node.table) == "new":
+            return new(fold(node.column))
+        return node
+
+    changed = traversal.transform(expression, change)
+    assert isinstance(changed, nodes.Expression)
+    return changed

@@ -61,7 +61,7 @@ def _join_lineage(view: JoinView) -> Lineage:
     shown: set[tuple[int, str]] = set()
     for output in view.outputs:
         if output.column is None:
-            columns.append(_NOWHERE)
+            columns.append(ColumnLineage(True) if output.puts or output.flag is not None else _NOWHERE)
             continue
         (side,) = output.sides
         table = view.sides[side].table

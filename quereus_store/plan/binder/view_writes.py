@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.plan.binder.comparisons import conjunction
 from quereus_store.plan.binder.context import Environment
-from quereus_store.plan.binder.dml_insert import insert_plan, plain_values, positions_of
+from quereus_store.plan.binder.dml_insert import check_width, insert_plan, plain_values, positions_of
 from quereus_store.plan.binder.dml_parts import (
     ReturningRows,
     Target,
@@ -28,11 +28,15 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.join_inserts import bind_join_insert, insertable_columns
+from quereus_store.plan.binder.join_rows import JoinStatement
+from quereus_store.plan.binder.join_writes import bind_join_delete, bind_join_update
 from quereus_store.plan.binder.logical_constraints import LogicalConstraints
 from quereus_store.plan.binder.logical_syntax import WrittenRow
 from quereus_store.plan.binder.logical_writes import (
     check_admitted,
     followers,
+    leading,
     logical_constraints,
     with_logical_defaults,
 )
@@ -54,8 +58,9 @@ from quereus_store.plan.binder.view_bodies import (
     row_of_view,
     source_names,
     turned_round,
+    with_new,
 )
-from quereus_store.plan.binder.view_joins import JoinStatement, join_of_view
+from quereus_store.plan.binder.view_joins import join_of_view
 from quereus_store.plan.mutations import (
     CheckPlan,
     DeletePlan,
@@ -66,7 +71,7 @@ from quereus_store.plan.mutations import (
 )
 from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation, TableSchema, ViewSchema, fold
-from quereus_store.sql import nodes, traversal
+from quereus_store.sql import nodes
 from quereus_store.sql.nodes import Assignment, MultiAssignment
 
 
@@ -160,16 +165,19 @@ def bind_view_mutation(
     alias = written.alias
     stored = _stored_view(inner, node)
     logical = None if stored is None else logical_constraints(inner, stored)
+    before: tuple[MutationPlan, ...] = ()
     if logical is not None:
         check_admitted(logical, node)
         qualifier = logical.table.name if alias is None else alias
-        tables += followers(inner, logical, node, qualifier, bind)
-    join = None if stored is None else join_of_view(inner, stored, written.position)
+        before = followers(inner, logical, node, qualifier, bind)
+    verb = type(node).__name__.lower()
+    join = None if stored is None else join_of_view(inner, stored, written.position, verb)
     if join is not None:
         if logical is not None:
-            node = with_logical_defaults(logical, node, [output.name for output in join.outputs])
+            node = with_logical_defaults(logical, node, insertable_columns(join))
         qualifier = join.name if alias is None else alias
-        return JoinStatement(inner, tables, join, qualifier, logical).bind(node)
+        return _bind_join(JoinStatement(inner, tables, join, qualifier, logical, before), node)
+    tables += leading(inner, before)
     view = _open(inner, node)
     if logical is not None:
         node = with_logical_defaults(logical, node, _insertable(view))
@@ -179,6 +187,14 @@ def bind_view_mutation(
     if isinstance(node, nodes.Update):
         return _bind_update(statement, node)
     return _bind_delete(statement, node)
+
+
+def _bind_join(statement: JoinStatement, node: nodes.DataModification) -> MutationPlan:
+    if isinstance(node, nodes.Insert):
+        return bind_join_insert(statement, node)
+    if isinstance(node, nodes.Update):
+        return bind_join_update(statement, node)
+    return bind_join_delete(statement, node)
 
 
 BindMutation = Callable[[Environment, nodes.DataModification], MutationPlan]
@@ -348,22 +364,11 @@ def _sent_down(
 ) -> list[tuple[str, nodes.Expression]]:
     """What a value of an output puts into columns of the source; ``new`` is the view row being written."""
     if output.kind is OutputKind.AUTHORED:
-        return [(put.column, _with_new(put.value, new)) for put in output.puts]
+        return [(put.column, with_new(put.value, new)) for put in output.puts]
     assert output.source is not None
     if output.kind is OutputKind.INVERSE and output.expression is not None:
         return [(output.source, turned_round(output.expression, value))]
     return [(output.source, value)]
-
-
-def _with_new(expression: nodes.Expression, new: Callable[[str], nodes.Expression]) -> nodes.Expression:
-    def change(node: nodes.Node) -> nodes.Node:
-        if isinstance(node, nodes.ColumnReference) and node.table is not None and fold(node.table) == "new":
-            return new(fold(node.column))
-        return node
-
-    changed = traversal.transform(expression, change)
-    assert isinstance(changed, nodes.Expression)
-    return changed
 
 
 # --- INSERT -------------------------------------------------------------------------------------------------
@@ -386,7 +391,7 @@ def _bind_insert(statement: _Statement, node: nodes.Insert) -> InsertPlan:
     if values is None:
         columns = _columns_of_query(view, names, place)
         return insert_plan(target, node, positions_of(view.table, columns, place), returning)
-    _check_width(values, names)
+    check_width(values, names)
     rows = [
         _cells_below(view, dict(zip(map(fold, names), cells, strict=True)), place) for cells in values.rows
     ]
@@ -418,23 +423,6 @@ def _accepts(view: WritableView | TableSchema, name: str) -> bool:
             return True
         view, name = view.source, output.source
     return True
-
-
-def _check_width(values: nodes.Values, names: Sequence[str]) -> None:
-    width = len(values.rows[0])
-    for cells in values.rows:
-        if len(cells) != width:
-            raise sql_error(
-                StatusCode.SYNTAX,
-                "All rows must have the same number of columns",
-                cells[0].position if cells else values.position,
-            )
-    if width != len(names):
-        raise sql_error(
-            StatusCode.ERROR,
-            f"Column count mismatch in VALUES clause. Expected {len(names)} columns, got {width}.",
-            values.rows[0][0].position if width else values.position,
-        )
 
 
 def _columns_of_query(view: WritableView, names: Sequence[str], position: SourcePosition | None) -> list[str]:
