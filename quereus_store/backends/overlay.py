@@ -76,4 +76,3 @@ class Overlay:
             self._ordered.update(self._added)
             self._added = []
         return self._ordered
-
