@@ -75,6 +75,23 @@ def json_extract(read: Reader, value: Value, *paths: Value) -> Value:
     return None
 
 
+def _extract_by_names(kind: LogicalType, paths: Sequence[Value]) -> Callable[[Value], Value] | None:
+    """``json_extract`` of a document by one constant path of member names."""
+    steps = steps_of(paths[0]) if len(paths) == 1 and type(paths[0]) is str else None
+    if kind is not JSON or steps is None or not all(type(step) is str for step in steps):
+        return None
+
+    def extract(document: Any) -> Value:
+        try:
+            for step in steps:
+                document = document[step]
+        except (KeyError, TypeError):
+            return None
+        return document  # type: ignore[no-any-return]
+
+    return extract
+
+
 def json_array_length(read: Reader, value: Value, path: Value = "$") -> int | None:
     """The number of elements of an array; 0 for what is no array, NULL for invalid JSON."""
     document = read(value)
@@ -184,7 +201,7 @@ def json_functions() -> list[Function]:
     return [
         _reading("json_valid", json_valid, 1, 1, BOOLEAN, nullable=False),
         _reading("json_type", json_type, 1, 2, TEXT),
-        _reading("json_extract", json_extract, 1, None, ANY),
+        _reading("json_extract", json_extract, 1, None, ANY, with_constants=_extract_by_names),
         _reading("json_array_length", json_array_length, 1, 2, INTEGER),
         ScalarFunction("json_quote", json_quote, 1, 1, TEXT, null_propagates=False),
         ScalarFunction("json_array", json_array, 0, None, JSON, nullable=False, null_propagates=False),

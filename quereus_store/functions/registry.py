@@ -41,7 +41,8 @@ class ScalarFunction:
     compiled code calls :func:`guarded` instead, which names the function and the place in the error.
     ``hidden`` keeps a function out of ``schema()``; ``flags`` are further bits that ``function_info``
     shows. ``specialize`` gives the call for arguments of these static types where they change the meaning
-    (a JSON string is no JSON text); use :func:`call_for`.
+    (a JSON string is no JSON text); use :func:`call_for`.  ``with_constants`` may give a quicker call that
+    takes the first argument alone (of this static type, NULL included), where the others are these constants.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ScalarFunction:
     hidden: bool = False
     flags: int = 0
     specialize: Callable[[Sequence[LogicalType]], Callable[..., Value]] | None = None
+    with_constants: Callable[[LogicalType, Sequence[Value]], Callable[[Value], Value] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

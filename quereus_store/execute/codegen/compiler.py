@@ -22,7 +22,7 @@ a function of these columns with a cache of its results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from quereus_store.errors import SourcePosition
@@ -97,6 +97,7 @@ class QueryCompiler:
         self.transactions: list[TransactionUse] = []
         self.mutations: list[Any] = []
         self.common_tables: dict[int, str] = {}
+        self.working_sets: dict[int, str] = {}
         self.preamble: list[str] = []
         # Whether a subquery may be answered from an earlier result; not where rows change in between.
         self.keeps_constant_results = True
@@ -185,6 +186,10 @@ class QueryCompiler:
         if pipeline.passes_batches_through(output) and not pipeline.prologue:
             return pipeline.source
         element = self.row_source(pipeline, output)
+        if pipeline.has_one_batch:
+            loop = replace(pipeline.loop, source=pipeline.only_batch)
+            clauses = " ".join(clause.render() for clause in (loop, *pipeline.clauses))
+            return f"([{element} {clauses}],)"
         name = self.module.name("rows")
         with self.module.block(f"def {name}():"):
             self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")

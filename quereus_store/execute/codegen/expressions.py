@@ -47,6 +47,7 @@ from quereus_store.types.arithmetic import BITWISE, arithmetic_template, concat
 from quereus_store.types.comparison import ComparisonMode, comparison_plan, comparison_template
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.types.templates import Template
+from quereus_store.types.values import int_to_text, to_text
 
 NUMBERS = frozenset({INTEGER, REAL, NUMERIC, BOOLEAN, TIMESTAMP})
 TEXTS = frozenset({TEXT, DATE, TIME, DATETIME})
@@ -202,15 +203,22 @@ class ExpressionCompiler:
 
     def _concat(self, expression: bound.Concat) -> str:
         operands = _concat_operands(expression)
-        if all(operand.type in TEXTS for operand in operands):
-            strict = self._strict_operands(*operands)
-            if strict is not None:
-                return Strict("(" + " + ".join(strict[0]) + ")", strict[1]).value()
+        strict = self._strict_operands(*operands)
+        if strict is not None:
+            texts = [
+                source if operand.type in TEXTS else f"{self._text_of(operand)}({source})"
+                for operand, source in zip(operands, strict[0], strict=True)
+            ]
+            return Strict("(" + " + ".join(texts) + ")", strict[1]).value()
         join = self.module.helper(concat)
         source = self.value(operands[0])
         for operand in operands[1:]:
             source = f"{join}({source}, {self.value(operand)})"
         return source
+
+    def _text_of(self, operand: BoundExpression) -> str:
+        whole = operand.type is INTEGER and isinstance(operand, bound.ColumnRef)
+        return self.module.helper(int_to_text if whole else to_text)
 
     def _cast(self, expression: bound.Cast) -> str:
         operand = expression.operand
@@ -278,6 +286,9 @@ class ExpressionCompiler:
         inlined = self._inline_call(expression)
         if inlined is not None:
             return inlined
+        quick = self._call_with_constants(expression)
+        if quick is not None:
+            return quick
         types = [argument.type for argument in expression.arguments]
         call_ = (
             guarded(function, expression.position, types) if function.raises else call_for(function, types)
@@ -299,6 +310,17 @@ class ExpressionCompiler:
         if all(_is_simple(argument) for argument, _ in nullable):
             return Strict(call, tuple(source for _, source in nullable)).value()
         return f"{self.module.helper(library.call_strict)}({name}, {', '.join(arguments)})"
+
+    def _call_with_constants(self, expression: bound.Call) -> str | None:
+        function = expression.function
+        first, *others = expression.arguments or (None,)
+        constants = [argument.value for argument in others if isinstance(argument, bound.Literal)]
+        if function.with_constants is None or first is None or len(constants) < len(others):
+            return None
+        call = function.with_constants(first.type, constants)
+        if call is None:
+            return None
+        return f"{self.module.bind(f'{function.name.lower()}_', call)}({self.value(first)})"
 
     def _inline_call(self, expression: bound.Call) -> str | None:
         templates = expression.function.inline

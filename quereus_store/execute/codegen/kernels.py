@@ -352,27 +352,49 @@ def recurse(
 
     def fresh(batches: Batches) -> list[Row]:
         if not distinct:
-            return gather(batches)
+            return list(chain.from_iterable(batches))
         return [
             row
             for k, row in keyed(chain.from_iterable(batches), key)
             if k not in seen and not seen.add(k)  # type: ignore[func-returns-value]
         ]
 
-    working = fresh(seed)
-    passed = 0
-    while working:
-        yield working
-        if rounds and passed >= rounds:
+    def rounds_of_rows() -> Iterator[list[Row]]:
+        working = fresh(seed)
+        passed = 0
+        while working:
+            yield working
             working = fresh(step(working))
-            if working:
+            passed += 1
+            if working and passed > rounds > 0:
                 raise sql_error(
                     StatusCode.ERROR,
                     f"Recursive CTE '{name}' exceeded maximum iteration limit ({rounds})",
                 )
-            return
-        working = fresh(step(working))
-        passed += 1
+
+    return growing_batches(rounds_of_rows())
+
+
+def growing_batches(pieces: Iterable[list[Row]]) -> Iterator[list[Row]]:
+    """Small pieces as batches: the first at once, then never more ahead than has been handed out already.
+
+    So a LIMIT above an endless source is reached in time, and what fails fails after the rows before it.
+    """
+    handed = 0
+    waiting: list[Row] = []
+    try:
+        for piece in pieces:
+            waiting += piece
+            if len(waiting) > min(handed, BATCH_SIZE):
+                yield waiting
+                handed += len(waiting)
+                waiting = []
+    except Exception:
+        if waiting:
+            yield waiting
+        raise
+    if waiting:
+        yield waiting
 
 
 @dataclass(frozen=True, slots=True)

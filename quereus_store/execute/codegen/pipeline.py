@@ -44,7 +44,8 @@ class Pipeline:
     statements run for each batch before its rows; ``loop`` is the first clause,
     over the rows.  ``bindings`` gives the Python expression of each available
     column, ``pending`` the columns that are computed only when asked for, and
-    ``whole`` the columns that a row variable holds exactly, in order.
+    ``whole`` the columns that a row variable holds exactly, in order.  ``only_batch`` is the
+    source of the one batch that there is, where there is but one.
     """
 
     source: str
@@ -56,6 +57,13 @@ class Pipeline:
     bindings: dict[int, str] = field(default_factory=dict)
     pending: dict[int, BoundExpression] = field(default_factory=dict)
     whole: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    only_batch: str = ""
+
+    @property
+    def has_one_batch(self) -> bool:
+        """Whether the loop over batches would run just once, with nothing to do but its rows."""
+        alone = self.source == f"({self.only_batch},)"
+        return alone and not self.per_batch and not self.prologue
 
     def row_variables(self) -> list[str]:
         """The loop variables that clauses so far have bound."""

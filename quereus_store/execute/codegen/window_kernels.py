@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.functions.registry import AggregateFunction
@@ -44,7 +45,7 @@ class WindowTask:
 
     def over(self, rows: Sequence[Row], peers: Peers) -> list[Any]:
         """The call's value for each row of a sorted partition."""
-        columns = [[row[position] for row in rows] for position in self.arguments]
+        columns = [list(map(itemgetter(position), rows)) for position in self.arguments]
         distances = None if self.distance is None else [row[self.distance] for row in rows]
         frames = frames_of(self.frame, peers, distances, descending=self.descending)
         if isinstance(self.function, AggregateFunction):
@@ -82,8 +83,8 @@ def window_rows(
         if rows:
             parts[None] = rows
     else:
-        for row in rows:
-            parts[partition(row)].append(row)
+        for key, row in zip(map(partition, rows), rows, strict=True):
+            parts[key].append(row)
     result: list[Row] = []
     for part in parts.values():
         peers = peers_of_rows(len(part), None if order is None else list(map(order, part)))

@@ -24,8 +24,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, compress
-from operator import gt, lt, sub
+from itertools import accumulate, compress, repeat
+from operator import gt, lt, mul, sub
 from typing import Any
 
 from quereus_store.functions.aggregates import exact
@@ -35,6 +35,10 @@ from quereus_store.functions.aggregates.sums import AVG, SUM, TOTAL
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.functions.windows.frames import Frames, Part
 from quereus_store.types.values import Value
+
+_FRACTIONS = 1024.0
+"""Floats that are multiples of one part in so many (halves, quarters, ...) are summed as they are."""
+_EXACT_BELOW = 2.0**53
 
 Columns = Sequence[Sequence[Any]]
 Key = Callable[[Value], Any]
@@ -104,6 +108,8 @@ def _evaluated(
 
 def frame_sizes(frames: Frames) -> list[int]:
     """How many rows each frame holds."""
+    if len(frames.parts) == 1 and not any(frames.parts[0][0]):
+        return frames.parts[0][1]
     sizes = [map(sub, ends, starts) for starts, ends in frames.parts]
     return list(map(sum, zip(*sizes, strict=True))) if len(sizes) > 1 else list(sizes[0])
 
@@ -111,6 +117,8 @@ def frame_sizes(frames: Frames) -> list[int]:
 def _frame_sums(frames: Frames, numbers: Sequence[int]) -> list[int]:
     """The exact sum of integers over each frame."""
     running = [0, *accumulate(numbers)].__getitem__
+    if len(frames.parts) == 1 and not any(frames.parts[0][0]):
+        return list(map(running, frames.parts[0][1]))
     sums = [map(sub, map(running, ends), map(running, starts)) for starts, ends in frames.parts]
     return list(map(sum, zip(*sums, strict=True))) if len(sums) > 1 else list(sums[0])
 
@@ -131,12 +139,37 @@ def _as_integers(column: Sequence[Any]) -> tuple[Sequence[int], int] | None:
     return [numerator * (unit // denominator) for numerator, denominator in ratios], unit
 
 
+def _itself(total: Any, count: int) -> Any:
+    return total
+
+
+def _adds_exactly(column: Sequence[Any]) -> bool:
+    """Whether any sum of these is exact: floats that are multiples of a fraction, neither many nor large."""
+    if set(map(type, column)) != {float}:
+        return False
+    largest = max(max(column), -min(column)) * _FRACTIONS * len(column)
+    return largest < _EXACT_BELOW and all(map(float.is_integer, map(mul, column, repeat(_FRACTIONS))))
+
+
+def _float_sums(frames: Frames, numbers: Sequence[float]) -> list[float]:
+    """The sum of floats that add exactly over each frame; 0 for one without rows."""
+    return _frame_sums(frames, numbers)  # type: ignore[arg-type, return-value]
+
+
 def _summing(
     of_nothing: Value, of_integers: Callable[[int, int], Value], of_floats: Callable[[float, int], Value]
 ) -> Callable[[Frames, Columns, Key | None], list[Value] | None]:
     """A fast way for an aggregate that is a function of the exact sum and the count."""
 
     def over(frames: Frames, columns: Columns, key: Key | None) -> list[Value] | None:
+        if _adds_exactly(columns[0]):
+            sums, sizes = _float_sums(frames, columns[0]), frame_sizes(frames)
+            if of_floats is _itself and 0 not in sizes:
+                return list(sums)
+            return [
+                of_floats(total, count) if count else of_nothing
+                for total, count in zip(sums, sizes, strict=True)
+            ]
         scaled = _as_integers(columns[0])
         if scaled is None:
             return None
@@ -195,8 +228,8 @@ def _extreme(
 
 _FAST: dict[Callable[..., Value], Callable[[Frames, Columns, Key | None], list[Value] | None]] = {
     COUNT_ROWS.evaluate: _count,
-    SUM.evaluate: _summing(None, lambda total, count: total, lambda total, count: total),
-    TOTAL.evaluate: _summing(0.0, lambda total, count: exact.divided(total, 1), lambda total, count: total),
+    SUM.evaluate: _summing(None, _itself, _itself),
+    TOTAL.evaluate: _summing(0.0, lambda total, count: exact.divided(total, 1), _itself),
     AVG.evaluate: _summing(None, exact.divided, lambda total, count: total / count),
     MIN.evaluate: _extreme(min, lt),
     MAX.evaluate: _extreme(max, gt),

@@ -14,7 +14,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby, islice, repeat
+from operator import eq
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -86,6 +87,8 @@ def peers_of(size: int, keys: Sequence[Any] | None) -> Peers:
     """Group the rows of a sorted partition by their order keys; without an order all are peers."""
     if keys is None:
         return Peers([0] * size, [size] * size)
+    if not any(map(eq, keys, islice(keys, 1, None))):
+        return Peers(list(range(size)), list(range(1, size + 1)))
     starts: Bounds = []
     ends: Bounds = []
     for _, group in groupby(keys):

@@ -49,7 +49,9 @@ def _count(plan: nodes.PlanNode, table_id: int) -> int:
 @operator(nodes.CommonTableScan)
 def common_table(compiler: QueryCompiler, node: nodes.CommonTableScan) -> Pipeline:
     """The rows of a common table, or of the working set that stands for it."""
-    return compiler.over_batches(compiler.common_tables[node.table_id], node.columns)
+    pipeline = compiler.over_batches(compiler.common_tables[node.table_id], node.columns)
+    pipeline.only_batch = compiler.working_sets.get(node.table_id, "")
+    return pipeline
 
 
 @operator(nodes.Recursion)
@@ -60,6 +62,7 @@ def recursion(compiler: QueryCompiler, node: nodes.Recursion) -> Pipeline:
     working = module.name("working")
     outside = compiler.common_tables.get(node.table_id)
     compiler.common_tables[node.table_id] = f"({working},)"
+    compiler.working_sets[node.table_id] = working
     step = module.name("step")
     with module.block(f"def {step}({working}):"):
         module.line(f"return {compiler.rows_of(node.step)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from quereus_store.execute.codegen import kernels, window_kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
@@ -65,8 +66,13 @@ def _identity(
     if not keys:
         return "None"
     parts = []
-    for key, name in zip(keys, using, strict=True):
-        recipe = identity_key(key.type, key.nullable, compiler.services.collation(name))
+    recipes = [
+        identity_key(key.type, key.nullable, compiler.services.collation(name))
+        for key, name in zip(keys, using, strict=True)
+    ]
+    if all(recipe.is_plain for recipe in recipes):
+        return f"{compiler.module.helper(itemgetter)}({', '.join(str(wide.position(key)) for key in keys)})"
+    for key, recipe in zip(keys, recipes, strict=True):
         parts.append(compiler.module.render(recipe.template, f"row[{wide.position(key)}]"))
     return f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"
 
