@@ -177,7 +177,8 @@ class MergeJoin(PlanNode):
     """Physical: equality join of two inputs that come in ascending order of their keys.
 
     Batch by batch of the left only those right rows are kept whose keys lie within it.  The fields are
-    those of :class:`HashJoin`; the first key of both sides orders them, and is never NULL.
+    those of :class:`HashJoin`; ``left_order`` and ``right_order`` are the columns that come in ascending
+    order with the first pair of keys, never NULL.
     """
 
     kind: JoinKind
@@ -186,6 +187,8 @@ class MergeJoin(PlanNode):
     left_keys: tuple[BoundExpression, ...]
     right_keys: tuple[BoundExpression, ...]
     using: tuple[str, ...]
+    left_order: BoundExpression
+    right_order: BoundExpression
     residual: BoundExpression | None = None
     left_flag: int | None = None
     right_flag: int | None = None

@@ -4,7 +4,7 @@ Equalities between the sides become hash keys if equal keys mean equal values;
 what is left of the condition is tested on the pairs.  Where the right side is a
 table with a key over the compared columns and the left side is small against
 it, its rows are looked up in batches instead.  An inner join takes its smaller
-side as the one to hash.
+side as the one to hash.  Sides that both come in the order of a key are merged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.orders import KEEPS_LEFT_ORDER, ascending_key
 from quereus_store.plan.rules.access import seekable
 from quereus_store.types import Collation
 from quereus_store.types.comparison import ComparisonMode, comparison_plan
+
+_MERGED_FACTOR = 2.0
 
 _INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 _HASHABLE_MODES = frozenset(
@@ -59,18 +62,64 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     left_rows = context.estimates.rows(node.left)
     right_rows = context.estimates.rows(node.right)
     flags = node.left_flag is not None or node.right_flag is not None
+    # What a merge reads costs less than what goes into a large hash table.
+    merged = any(_merge_orders(node, pair, context) for pair in pairs)
+    seek = LOOKUP * (_MERGED_FACTOR if merged else 1.0)
     if node.kind in _INDEXABLE and node.left_flag is None:
         lookup = _index_join(node, node.left, node.right, pairs, rest, context)
-        if lookup is not None and left_rows * LOOKUP * max(1.0, lookup.inner.access.rows) < right_rows:
+        if lookup is not None and left_rows * seek * max(1.0, lookup.inner.access.rows) < right_rows:
             return lookup
     if node.kind is JoinKind.INNER and not flags:
         swapped = [KeyPair(pair.right, pair.left, pair.using, pair.conjunct) for pair in pairs]
         lookup = _index_join(node, node.right, node.left, swapped, rest, context)
-        if lookup is not None and right_rows * LOOKUP * max(1.0, lookup.inner.access.rows) < left_rows:
+        if lookup is not None and right_rows * seek * max(1.0, lookup.inner.access.rows) < left_rows:
             return lookup
         if _cost_to_hash(node.left, left_rows, swapped) < _cost_to_hash(node.right, right_rows, pairs):
-            return _hash_join(replace(node, left=node.right, right=node.left), swapped, rest)
+            return _keyed_join(replace(node, left=node.right, right=node.left), swapped, rest, context)
+    return _keyed_join(node, pairs, rest, context)
+
+
+def _keyed_join(
+    node: nodes.Join, pairs: Sequence[KeyPair], rest: Sequence[BoundExpression], context: RuleContext
+) -> nodes.PlanNode:
+    """A merge join where both sides come in the order of a pair, else a hash join."""
+    if node.kind in KEEPS_LEFT_ORDER:
+        for pair in pairs:
+            orders = _merge_orders(node, pair, context)
+            if orders is not None:
+                pairs = [pair, *(other for other in pairs if other is not pair)]
+                return _merge_join(_hash_join(node, pairs, rest), *orders)
     return _hash_join(node, pairs, rest)
+
+
+def _merge_orders(
+    node: nodes.Join, pair: KeyPair, context: RuleContext
+) -> tuple[ColumnRef, ColumnRef] | None:
+    """The columns by which both sides come in the order of a pair."""
+    if pair.left.nullable or pair.right.nullable or pair.left.type is not pair.right.type:
+        return None
+    left = ascending_key(node.left, pair.left, pair.using, context.services)
+    right = None if left is None else ascending_key(node.right, pair.right, pair.using, context.services)
+    if left is None or right is None or left.nullable or right.nullable or left.type is not right.type:
+        return None
+    return left, right
+
+
+def _merge_join(join: nodes.HashJoin, left_order: ColumnRef, right_order: ColumnRef) -> nodes.MergeJoin:
+    return nodes.MergeJoin(
+        join.columns,
+        join.kind,
+        join.left,
+        join.right,
+        join.left_keys,
+        join.right_keys,
+        join.using,
+        left_order,
+        right_order,
+        join.residual,
+        join.left_flag,
+        join.right_flag,
+    )
 
 
 def _cost_to_hash(side: nodes.PlanNode, rows: float, pairs: Sequence[KeyPair]) -> float:

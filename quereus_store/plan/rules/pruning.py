@@ -64,4 +64,13 @@ def _narrowed(node: nodes.PlanNode) -> nodes.PlanNode:
     return node
 
 
-_PASSING = (nodes.Filter, nodes.Sort, nodes.TopN, nodes.Limit, nodes.Join, nodes.HashJoin, nodes.IndexJoin)
+_PASSING = (
+    nodes.Filter,
+    nodes.Sort,
+    nodes.TopN,
+    nodes.Limit,
+    nodes.Join,
+    nodes.HashJoin,
+    nodes.MergeJoin,
+    nodes.IndexJoin,
+)

@@ -4,6 +4,7 @@ from quereus_store.execute.codegen.operators import (  # noqa: F401
     aggregates,
     common_tables,
     joins,
+    merge_joins,
     ordering,
     rows,
     scans,

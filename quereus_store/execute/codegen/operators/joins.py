@@ -40,8 +40,8 @@ def join(compiler: QueryCompiler, node: nodes.Join) -> Pipeline:
     right = compiler.rows_of(node.right)
     rows = module.name("inner")
     left.prologue.append(f"{rows} = {module.helper(kernels.gather)}({right})")
-    matches = _Matches(rows, node.right, every_row=rows)
-    return _attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
+    matches = Matches(rows, node.right, every_row=rows)
+    return attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
 
 
 @operator(nodes.HashJoin)
@@ -57,19 +57,21 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     left.prologue.append(f"{table} = {_write_hash_table(compiler, node)}")
     if _wants_keys(node):
         test = "in" if node.kind is JoinKind.SEMI else "not in"
-        left.clauses.append(Clause("if", f"{_join_key(compiler, left, node.left_keys, node)} {test} {table}"))
+        left.clauses.append(
+            Clause("if", f"{join_key(compiler, left, node.left_keys, node.using)} {test} {table}")
+        )
         return left
-    key = _join_key(compiler, left, node.left_keys, node)
+    key = join_key(compiler, left, node.left_keys, node.using)
     if node.kind is JoinKind.FULL:
         every = f"[row for rows in {table}.values() for row in rows]"
-        matches = _Matches(f"{table}.get({key}, ())", node.right, every)
+        matches = Matches(f"{table}.get({key}, ())", node.right, every)
         return _full(compiler, left, matches, node.residual, node.left_flag, node.right_flag)
     lookup = module.name("lookup")
     left.prologue.append(f"{lookup} = {table}.get")
     if _unique_keys(node):
-        return _attach_single(compiler, node, left, f"{lookup}({key}", f"{lookup}({key})")
-    matches = _Matches(f"{lookup}({key}, ", node.right, has_default=True)
-    return _attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
+        return attach_single(compiler, node, left, f"{lookup}({key}", f"{lookup}({key})")
+    matches = Matches(f"{lookup}({key}, ", node.right, has_default=True)
+    return attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
 
 
 def _wants_keys(node: nodes.HashJoin) -> bool:
@@ -90,8 +92,8 @@ def _spilling_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     ids = column_ids(node.left.columns)
     bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
     pipeline = Pipeline(source, batch, Clause("for", batch, f"({row}, {matched})"), bindings=bindings)
-    matches = _Matches(matched, node.right)
-    return _attach(compiler, node.kind, pipeline, matches, node.residual, node.left_flag, node.right_flag)
+    matches = Matches(matched, node.right)
+    return attach(compiler, node.kind, pipeline, matches, node.residual, node.left_flag, node.right_flag)
 
 
 def _keyed_rows(
@@ -129,8 +131,12 @@ def _unique_keys(node: nodes.HashJoin) -> bool:
     return node.kind is not JoinKind.FULL and holds_unique_key(node.right, node.right_keys, node.using)
 
 
-def _attach_single(
-    compiler: QueryCompiler, node: nodes.HashJoin, left: Pipeline, call: str, found: str
+def attach_single(
+    compiler: QueryCompiler,
+    node: nodes.HashJoin | nodes.MergeJoin,
+    left: Pipeline,
+    call: str,
+    found: str,
 ) -> Pipeline:
     """Continue the left pipeline where each row has at most one match: no lists, no inner loop."""
     module = compiler.module
@@ -170,7 +176,7 @@ def _attach_single(
 
 
 @dataclass(frozen=True, slots=True)
-class _Matches:
+class Matches:
     """The candidates of the other side for a left row.
 
     ``source`` gives a list of right rows; with ``has_default`` it is a call still
@@ -224,7 +230,7 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     present = " and ".join(compiled.null_test(key, False) for key in node.right_keys if key.nullable)
     if present and node.kind is not JoinKind.FULL:
         right.clauses.append(Clause("if", present))
-    key = _join_key(compiler, right, node.right_keys, node)
+    key = join_key(compiler, right, node.right_keys, node.using)
     if present and node.kind is JoinKind.FULL:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
     name = module.name("hashed")
@@ -243,13 +249,13 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     return f"{name}()"
 
 
-def _join_key(
-    compiler: QueryCompiler, pipeline: Pipeline, keys: Sequence[BoundExpression], node: nodes.HashJoin
+def join_key(
+    compiler: QueryCompiler, pipeline: Pipeline, keys: Sequence[BoundExpression], collations: Sequence[str]
 ) -> str:
     """Source of a row's hash key; equal keys mean SQL equality of all pairs."""
     compiled = compiler.expressions(pipeline)
     parts = []
-    for expression, using in zip(keys, node.using, strict=True):
+    for expression, using in zip(keys, collations, strict=True):
         recipe = identity_key(expression.type, expression.nullable, compiler.services.collation(using))
         source = compiled.value(expression)
         if not recipe.is_plain and not recipe.plain_without_nan:
@@ -258,11 +264,11 @@ def _join_key(
     return parts[0] if len(parts) == 1 else tuple_display(parts)
 
 
-def _attach(
+def attach(
     compiler: QueryCompiler,
     kind: JoinKind,
     left: Pipeline,
-    matches: _Matches,
+    matches: Matches,
     condition: BoundExpression | None,
     left_flag: int | None,
     right_flag: int | None,
@@ -319,7 +325,7 @@ def _semi(
     compiler: QueryCompiler,
     kind: JoinKind,
     left: Pipeline,
-    matches: _Matches,
+    matches: Matches,
     condition: BoundExpression | None,
     row: str,
     right_bindings: dict[int, str],
@@ -336,7 +342,7 @@ def _semi(
 def _full(
     compiler: QueryCompiler,
     left: Pipeline,
-    matches: _Matches,
+    matches: Matches,
     condition: BoundExpression | None,
     left_flag: int | None,
     right_flag: int | None,
@@ -388,8 +394,8 @@ def _lateral(compiler: QueryCompiler, node: nodes.Join, left: Pipeline) -> Pipel
     gather = module.helper(kernels.gather)
     name = compiler.define_function("lateral", node.right, free, lambda rows: f"{gather}({rows})")
     once = "_once" if not free and is_deterministic(node.right) else ""
-    matches = _Matches(f"{name}{once}({', '.join(arguments)})", node.right)
-    return _attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
+    matches = Matches(f"{name}{once}({', '.join(arguments)})", node.right)
+    return attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
 
 
 @operator(nodes.IndexJoin)
