@@ -143,8 +143,10 @@ class SequencePlan(MutationPlan):
     """Several mutations over the rows of one query: ``source``, which is run once, before any of them.
 
     The ``steps`` run in order and read these rows as the given rows of slot 0; so does ``result``, which
-    gives RETURNING's rows in the end.  ``table`` is one of those that are written.
+    gives RETURNING's rows in the end.  ``table`` is one of those that are written.  ``verdicts`` are
+    columns of the source that hold whether a row passes a CHECK, judged before any step.
     """
 
     steps: tuple[MutationPlan, ...] = ()
     result: PlanNode | None = None
+    verdicts: tuple[tuple[int, CheckConstraint], ...] = ()

@@ -16,6 +16,7 @@ from quereus_store.execute.dml.generation import Workshop
 from quereus_store.execute.dml.members import tables_needed
 from quereus_store.execute.dml.outcome import MutationOutcome
 from quereus_store.execute.dml.runtime import MutationRuntime, open_all, reads_of
+from quereus_store.execute.dml.violations import check_violation
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import Column
@@ -70,6 +71,9 @@ class CompiledSequence:
             if isinstance(node, MutationScan):
                 runtime.mutation_rows(node.mutation_id)
         rows = list(chain.from_iterable(self._capture.function(runtime)))
+        for position, check in self.plan.verdicts:
+            if any(row[position] is not None and not row[position] for row in rows):
+                raise check_violation(self.plan.table, check)
         for step in self._steps:
             inner = step.runtime(runtime.session, runtime.transaction, runtime.parameters, None)
             inner.given = (rows,)

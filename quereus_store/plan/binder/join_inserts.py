@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
 from quereus_store.plan.binder import queries
+from quereus_store.plan.binder.decompositions import Decomposition
 from quereus_store.plan.binder.dml_insert import check_width, numbered, plain_values
+from quereus_store.plan.binder.join_decomposed import ANCHOR, check_key_supplied, write_pivots
 from quereus_store.plan.binder.join_rows import (
     CapturedRows,
     JoinStatement,
@@ -33,10 +35,10 @@ from quereus_store.plan.binder.view_joins import (
     parents_first,
     references_between,
 )
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import BoundExpression, Literal
 from quereus_store.plan.mutations import MutationPlan
 from quereus_store.plan.nodes import PlanNode
-from quereus_store.schema.objects import ColumnSchema, fold
+from quereus_store.schema.objects import CheckConstraint, ColumnSchema, fold
 from quereus_store.sql import nodes
 
 Place = tuple[int, str]
@@ -91,12 +93,21 @@ class _Insertion:
     def bind(self) -> MutationPlan:
         """The whole statement."""
         names, source = self._without_flags(
-            list(self.node.columns) or insertable_columns(self.view), self.node.source
+            list(self.node.columns) or insertable_columns(self.view, self.statement.decomposed),
+            self.node.source,
         )
         plan = self._source(names, source)
-        outputs = [self._writable(name) for name in names]
-        for number, output in enumerate(outputs):
-            self._supply(output, f"\0cell{number}")
+        made_of = self.statement.decomposed
+        pivots: dict[str, str] = {}
+        for number, name in enumerate(names):
+            if made_of is not None and self.view.output(name) and made_of.pivot_of(name) is not None:
+                output = self.view.output(name)
+                assert output is not None
+                pivots[output.name] = f"\0cell{number}"
+            else:
+                self._supply(self._writable(name), f"\0cell{number}")
+        if made_of is not None:
+            check_key_supplied(self.view, made_of, names, self.position)
         self._find_keys(source)
         columns = tuple(plan.columns)
         cells: list[tuple[str, BoundExpression]] = [
@@ -106,6 +117,8 @@ class _Insertion:
         self._check_optional_only(written)
         plan, made = self._generated(plan, dict(cells), written)
         cells += made
+        verdicts, judged = self._verdicts(dict(cells), names, len(cells))
+        cells += judged
         rows = CapturedRows(
             self.statement,
             projected(
@@ -113,9 +126,41 @@ class _Insertion:
             ),
         )
         catalog = self.statement.environment.context.catalog
-        for side in parents_first(self.view, written, catalog):
+        order = written if made_of is not None else parents_first(self.view, written, catalog)
+        for side in order:
             self._step(rows, side, source, names)
-        return self.statement.sequence(rows)
+        if made_of is not None and pivots:
+            write_pivots(rows, made_of, self._anchor_value(made_of), pivots, anew=False)
+        return self.statement.sequence(rows, None, verdicts)
+
+    def _anchor_value(self, made_of: Decomposition) -> nodes.Expression:
+        """The key that the anchor's row gets."""
+        place = (ANCHOR, fold(made_of.anchor.key[0]))
+        key = next((key for key in self.keys if place in key.places), None)
+        name = self.values.get(place) if key is None else key.name
+        if name is None:
+            raise unsupported("A pivoted column of a table whose key is not shared", self.position)
+        return captured(name)
+
+    def _verdicts(
+        self, cells: dict[str, BoundExpression], names: Sequence[str], start: int
+    ) -> tuple[tuple[tuple[int, CheckConstraint], ...], list[tuple[str, BoundExpression]]]:
+        """The logical CHECKs over what is supplied, judged before anything is written."""
+        logical = self.statement.logical
+        if logical is None:
+            return (), []
+        image: dict[str, BoundExpression] = {
+            fold(name): cells[f"\0cell{number}"] for number, name in enumerate(names)
+        }
+        for output in self.view.outputs:
+            if output.column is not None and not output.inverted and fold(output.name) not in image:
+                (side,) = output.sides
+                left_out = _column(self.view.sides[side], output.column)
+                if left_out.default is None and left_out.generated is None:
+                    image[fold(output.name)] = Literal(left_out.type, True, None, None)
+        found = logical.row_checks(image)
+        verdicts = tuple([(start + number, check) for number, (check, _) in enumerate(found)])
+        return verdicts, [(f"\0check{number}", value) for number, (_, value) in enumerate(found)]
 
     # --- what is supplied -------------------------------------------------------
 
@@ -446,10 +491,12 @@ def _column(side: Side, name: str) -> ColumnSchema:
     return side.table.columns[position]
 
 
-def insertable_columns(view: JoinView) -> list[str]:
+def insertable_columns(view: JoinView, made: Decomposition | None = None) -> list[str]:
     """The columns that an INSERT without a list fills."""
     names: list[str] = []
     for output in view.outputs:
+        if made is not None and made.pivot_of(output.name) is not None:
+            names.append(output.name)
         if output.column is None or output.inverted:
             continue
         (side,) = output.sides

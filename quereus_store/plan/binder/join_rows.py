@@ -26,10 +26,11 @@ from quereus_store.plan.binder.view_joins import JoinView
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.plan.mutations import CheckPlan, MutationPlan, ReturningPlan, SequencePlan
 from quereus_store.plan.nodes import CommonTable, GivenRows, PlanNode, Project, With
-from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.schema.objects import CheckConstraint, Operation, TableSchema, fold
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:
+    from quereus_store.plan.binder.decompositions import Decomposition
     from quereus_store.plan.binder.logical_constraints import LogicalConstraints
 
 CAPTURED = "\0captured"
@@ -51,7 +52,8 @@ def side_column(side: int, position: int) -> str:
 class JoinStatement:
     """A write through a join view being bound: where its clauses stand, and the view's name there.
 
-    ``before`` are mutations of other tables that run once the rows are captured.
+    ``before`` are mutations of other tables that run once the rows are captured.  ``decomposed`` is
+    set for a logical table that is kept in pieces.
     """
 
     environment: Environment
@@ -60,8 +62,14 @@ class JoinStatement:
     qualifier: str
     logical: LogicalConstraints | None = None
     before: tuple[MutationPlan, ...] = ()
+    decomposed: Decomposition | None = None
 
-    def sequence(self, rows: CapturedRows, result: PlanNode | None = None) -> SequencePlan:
+    def sequence(
+        self,
+        rows: CapturedRows,
+        result: PlanNode | None = None,
+        verdicts: tuple[tuple[int, CheckConstraint], ...] = (),
+    ) -> SequencePlan:
         """The whole statement: the captured rows, the mutations in order, RETURNING."""
         returning = None if result is None else ReturningPlan(result.columns, ())
         return SequencePlan(
@@ -77,6 +85,7 @@ class JoinStatement:
             None,
             (*self.before, *rows.steps),
             result,
+            verdicts,
         )
 
     def adapted(self, side: int) -> Callable[[Target], Target]:
@@ -120,9 +129,9 @@ class CapturedRows:
         entry = CommonTableEntry(CAPTURED, number, scanned)
         self.environment = Environment(context, context.schema_path, {CAPTURED: entry})
 
-    def add(self, node: nodes.DataModification, side: int) -> None:
-        """One more mutation, bound over the captured rows."""
-        adapt = self.statement.adapted(side)
+    def add(self, node: nodes.DataModification, side: int | None) -> None:
+        """One more mutation, bound over the captured rows; of a side, or of a table that is none."""
+        adapt = _unchanged if side is None else self.statement.adapted(side)
         plan: MutationPlan
         if isinstance(node, nodes.Insert):
             plan = bind_insert(self.environment, node, adapt)

@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quereus_store.errors import SourcePosition, unsupported
+from quereus_store.plan.binder.decompositions import Decomposition
 from quereus_store.plan.binder.dml_parts import ReturningRows, returning_over
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.join_decomposed import (
+    anchor_key,
+    check_own_member,
+    delete_empty,
+    delete_pivots,
+    write_pivots,
+)
 from quereus_store.plan.binder.join_rows import (
     CAPTURED,
     TARGET,
@@ -52,8 +60,8 @@ def bind_join_update(statement: JoinStatement, node: nodes.Update) -> MutationPl
     """UPDATE of a join view."""
     if node.source is not None:
         raise unsupported("FROM in an UPDATE of a join view", node.position)
-    view = statement.view
-    plan = _planned(view, node)
+    view, made = statement.view, statement.decomposed
+    plan = _planned(view, node, made)
     rows = _capture(statement, node.where, plan.values)
     catalog = statement.environment.context.catalog
     written = plan.written
@@ -61,6 +69,10 @@ def bind_join_update(statement: JoinStatement, node: nodes.Update) -> MutationPl
         _update_side(rows, node, side, plan)
         if view.sides[side].is_optional and plan.flags.get(side) is not False:
             _insert_partners(rows, node, side, plan)
+            if made is not None:
+                delete_empty(rows, made, side)
+    if made is not None:
+        write_pivots(rows, made, captured(anchor_key(made)), plan.pivots, anew=True)
     for side, flag in plan.flags.items():
         if not flag:
             _delete_side(rows, node, side, present=True)
@@ -73,8 +85,10 @@ def bind_join_delete(statement: JoinStatement, node: nodes.Delete) -> MutationPl
     if node.source is not None:
         raise unsupported("USING in a DELETE from a join view", node.position)
     rows = _capture(statement, node.where, {})
+    if statement.decomposed is not None:
+        delete_pivots(rows, statement.decomposed)
     for side in _deleted_sides(statement, node.position):
-        _delete_side(rows, node, side, present=False)
+        _delete_side(rows, node, side, present=statement.view.sides[side].is_optional)
     result = _returning(statement, rows, node, None) if node.returning else None
     return statement.sequence(rows, result)
 
@@ -86,12 +100,14 @@ def bind_join_delete(statement: JoinStatement, node: nodes.Delete) -> MutationPl
 class _Plan:
     """The sides that an UPDATE writes: per side, column to assigned value, by the value's captured name.
 
-    A value of None is the column's DEFAULT.  ``flags`` are the existence flags that are set.
+    A value of None is the column's DEFAULT.  ``flags`` are the existence flags that are set, ``pivots``
+    the pivoted columns of a decomposition.
     """
 
     assigned: dict[int, dict[str, str | None]] = field(default_factory=dict)
     values: dict[str, nodes.Expression] = field(default_factory=dict)
     flags: dict[int, bool] = field(default_factory=dict)
+    pivots: dict[str, str] = field(default_factory=dict)
 
     @property
     def written(self) -> list[int]:
@@ -99,7 +115,7 @@ class _Plan:
         return [*self.assigned, *[s for s, flag in self.flags.items() if flag and s not in self.assigned]]
 
 
-def _planned(view: JoinView, node: nodes.Update) -> _Plan:
+def _planned(view: JoinView, node: nodes.Update, made: Decomposition | None) -> _Plan:
     plan = _Plan()
     written = {
         fold(each.column): each.value for each in node.assignments if isinstance(each, nodes.Assignment)
@@ -118,8 +134,16 @@ def _planned(view: JoinView, node: nodes.Update) -> _Plan:
         if output.flag is not None:
             plan.flags[output.flag] = _flag_value(view, output, each, node)
             continue
+        if made is not None and made.pivot_of(output.name) is not None:
+            plan.pivots[output.name] = f"\0value{len(plan.values)}"
+            plan.values[plan.pivots[output.name]] = each.value
+            continue
         for side, column, value in _sent_to_sides(view, output, each, new):
-            _check_value(view, side, nodes.Assignment(column, value, position=place))
+            written_here = nodes.Assignment(column, value, position=place)
+            if made is None:
+                _check_value(view, side, written_here)
+            elif not view.sides[side].is_optional:
+                check_own_member(view, made, side, written_here)
             _assign(view, plan, side, column, value, place)
     for side, flag in plan.flags.items():
         if not flag and side in plan.assigned:
@@ -330,6 +354,13 @@ def _insert_partners(rows: CapturedRows, node: nodes.Update, side: int, plan: _P
     table = view.sides[side].table
     _check_filled(view, table, set(values), node.position)
     missing = negated(all_of(is_present(view, side)))
+    some = [
+        nodes.IsTest(captured(name), nodes.IsTarget.NULL, negated=True)
+        for name in assigned.values()
+        if name is not None
+    ]
+    if rows.statement.decomposed is not None and some:
+        missing = all_of([missing, any_of(some)])
     there = nodes.IsTest(captured(key), nodes.IsTarget.NULL, negated=True)
     select = nodes.Select(
         tuple([nodes.ResultColumn(value) for value in values.values()]),
@@ -422,6 +453,8 @@ def _check_filled(
 def _deleted_sides(statement: JoinStatement, position: SourcePosition | None) -> list[int]:
     """The child if one key joins two sides, else all that are preserved, children first."""
     view, catalog = statement.view, statement.environment.context.catalog
+    if statement.decomposed is not None:
+        return list(range(len(view.sides)))[::-1]
     preserved = [index for index, side in enumerate(view.sides) if not side.is_optional]
     references = [pair for pair in references_between(view, catalog) if set(pair) <= set(preserved)]
     if len(view.sides) == len(preserved) == 2 and len(references) == 1:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from quereus_store.plan.binder.context import Environment
+from quereus_store.plan.binder.decompositions import Decomposition, decomposition_of
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.logical_keys import KeyClass, LogicalKey
 from quereus_store.plan.binder.logical_lineage import LogicalLineage, basis_names
@@ -81,6 +82,15 @@ class LogicalConstraints:
         """Whether foreign keys are checked (option ``foreign_keys``)."""
         return bool(self.environment.context.options.get("foreign_keys", True))
 
+    def decomposition(self) -> Decomposition | None:
+        """The decomposition that the table is kept in."""
+        catalog = self.environment.context.catalog
+        schema = catalog.schema(self.table.schema)
+        logical = self.view.logical
+        if schema is None or schema.lens is None or logical is None or logical.decomposition is None:
+            return None
+        return decomposition_of(catalog, schema.lens.basis, self.table)
+
     def referrers(self) -> list[Referrer]:
         """The foreign keys of logical tables that refer to this one."""
         if not self.enforces_references:
@@ -94,6 +104,18 @@ class LogicalConstraints:
             if operation in rule.operations:
                 plans += self._plan(rule, row, operation)
         return tuple(plans)
+
+    def row_checks(self, image: RowImage) -> list[tuple[CheckConstraint, BoundExpression]]:
+        """The CHECKs that a row which is inserted can be judged by before it is in pieces."""
+        found: list[tuple[CheckConstraint, BoundExpression]] = []
+        for check in self.table.checks:
+            rule = self._check(check)
+            if Operation.INSERT not in check.operations or not rule.columns <= image.keys():
+                continue
+            bound = self._binder(WrittenRow(image, {}), image).bind(rule.predicate)
+            if not any(True for _ in subplans(bound)):
+                found.append((_without_hint(rule.shown), bound))
+        return found
 
     # --- rules ------------------------------------------------------------------
 
@@ -197,7 +219,7 @@ class LogicalConstraints:
         )
         there = nodes.TableReference(self.table.name, self.table.schema, "\0t")
         among = negated(exists(there, all_of([*same, violated])))
-        return [CheckPlan(rule.shown, self._binder(row, own, "\0own").bind(among), True)]
+        return [CheckPlan(_without_hint(rule.shown), self._binder(row, own, "\0own").bind(among), True)]
 
     def _binder(self, row: WrittenRow, own: RowImage, bare: str = "") -> ExpressionBinder:
         images = {bare: own, ROW: own, fold(self.table.name): own, "new": row.new, "old": row.old}
@@ -205,6 +227,11 @@ class LogicalConstraints:
             nothing: RowImage = {name: Literal(ANY, True, None, None) for name in own}
             images["old"] = nothing
         return ExpressionBinder(self.environment, RowScope(images, schema=self.table.schema))
+
+
+def _without_hint(check: CheckConstraint) -> CheckConstraint:
+    """The constraint, told by its name alone."""
+    return replace(check, message=check.message or f"CHECK constraint failed: {check.name}")
 
 
 def _of_row(expression: nodes.Expression, table: str, qualifier: str) -> nodes.Expression:

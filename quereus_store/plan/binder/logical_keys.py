@@ -75,7 +75,7 @@ def _classified(
     conflict: ConflictAction | None,
 ) -> LogicalKey:
     basis = lineage.basis_columns(columns)
-    table = lineage.table
+    table = lineage.spine
     kind, governing, action, covering = KeyClass.COMMIT_TIME, None, None, None
     if basis is not None and table is not None:
         for key, own_action in strict_keys(table):

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from quereus_store.errors import Error
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.view_bodies import Output, OutputKind, WritableView, open_view
-from quereus_store.plan.binder.view_joins import JoinView, join_of_view
+from quereus_store.plan.binder.view_joins import JoinView, finds_one, join_of_view
 from quereus_store.schema.objects import TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes
 
@@ -47,19 +47,22 @@ class LogicalColumn:
 class LogicalLineage:
     """All columns of a logical table; ``table`` is the basis table of a body over one table.
 
-    ``pinned`` are that table's columns which the body's filter fixes.
+    ``pinned`` are that table's columns which the body's filter fixes.  ``spine`` is the basis table that
+    has one row for every row: that table, or the side of a join to which all others add at most one.
     """
 
     columns: tuple[LogicalColumn, ...]
     table: TableSchema | None = None
     pinned: frozenset[int] = frozenset()
     where: nodes.Expression | None = None
+    spine: TableSchema | None = None
 
     def basis_columns(self, columns: Sequence[int]) -> tuple[int, ...] | None:
-        """The columns of the one basis table behind logical ones; None unless all are bare."""
-        if self.table is None:
+        """The columns of the spine behind logical ones; None unless all are bare and its own."""
+        if self.spine is None:
             return None
-        found = [self.columns[column].column for column in columns]
+        shown = [self.columns[column] for column in columns]
+        found = [each.column if each.table is self.spine else None for each in shown]
         bare = [column for column in found if column is not None]
         return tuple(bare) if len(bare) == len(found) else None
 
@@ -69,7 +72,8 @@ def logical_lineage(environment: Environment, view: ViewSchema) -> LogicalLineag
     try:
         join = join_of_view(environment, view, None)
         if join is not None:
-            return LogicalLineage(tuple([_joined(join, name) for name in view.columns or ()]))
+            columns = tuple([_joined(join, name) for name in view.columns or ()])
+            return LogicalLineage(columns, spine=_spine(join))
         opened = open_view(environment, view, None)
     except Error:
         return LogicalLineage(tuple([LogicalColumn(Origin.COMPUTED) for _ in view.columns or ()]))
@@ -80,7 +84,16 @@ def logical_lineage(environment: Environment, view: ViewSchema) -> LogicalLineag
         table,
         frozenset(column for column in pinned if column is not None),
         opened.where,
+        table,
     )
+
+
+def _spine(view: JoinView) -> TableSchema | None:
+    """The first preserved side, where every other side adds at most one row to it."""
+    spine = next((index for index, side in enumerate(view.sides) if not side.is_optional), None)
+    if spine is None or not all(finds_one(view, side) for side in range(len(view.sides)) if side != spine):
+        return None
+    return view.sides[spine].table
 
 
 def _joined(view: JoinView, name: str) -> LogicalColumn:

@@ -28,6 +28,7 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.dml_update import delete_plan, update_plan
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
+from quereus_store.plan.binder.join_decomposed import check_decomposed
 from quereus_store.plan.binder.join_inserts import bind_join_insert, insertable_columns
 from quereus_store.plan.binder.join_rows import JoinStatement
 from quereus_store.plan.binder.join_writes import bind_join_delete, bind_join_update
@@ -173,10 +174,14 @@ def bind_view_mutation(
     verb = type(node).__name__.lower()
     join = None if stored is None else join_of_view(inner, stored, written.position, verb)
     if join is not None:
+        made = None if logical is None else logical.decomposition()
         if logical is not None:
-            node = with_logical_defaults(logical, node, insertable_columns(join))
+            node = with_logical_defaults(logical, node, insertable_columns(join, made))
         qualifier = join.name if alias is None else alias
-        return _bind_join(JoinStatement(inner, tables, join, qualifier, logical, before), node)
+        joined = JoinStatement(inner, tables, join, qualifier, logical, before, made)
+        if made is not None:
+            check_decomposed(joined, made, node)
+        return _bind_join(joined, node)
     tables += leading(inner, before)
     view = _open(inner, node)
     if logical is not None:

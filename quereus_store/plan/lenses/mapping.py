@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.plan.binder.context import BindContext
+from quereus_store.plan.binder.decompositions import decomposed_body, decomposition_of
 from quereus_store.plan.lenses.overrides import (
     OverrideSource,
     column_of,
@@ -35,7 +36,14 @@ def logical_view(
 
 
 def default_view(context: BindContext, table: TableSchema, basis: str) -> ViewSchema:
-    """A logical table over the basis table of its name; ERROR where that or a column is missing."""
+    """A logical table over its decomposition, else over the basis table of its name.
+
+    Raises ERROR where that or a column is missing.
+    """
+    advertised = decomposition_of(context.catalog, basis, table)
+    if advertised is not None:
+        body = decomposed_body(advertised, table, basis)
+        return logical_view(table, body, decomposition=advertised.id)
     found = find_in_schema(context.catalog, basis, table.name)
     if not isinstance(found, TableSchema):
         raise sql_error(

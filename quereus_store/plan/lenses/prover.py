@@ -298,7 +298,7 @@ class _Prover:
                 key.governing,
                 **site,
             )
-        table = self.lineage.table
+        table = self.lineage.spine
         if key.kind is not KeyClass.PROVED or key.basis is None or table is None:
             return
         for governing, _ in strict_keys(table):

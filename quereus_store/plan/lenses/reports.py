@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from quereus_store.errors import Error
 from quereus_store.plan.binder.context import BindContext, Environment
+from quereus_store.plan.binder.decompositions import decomposition_of
 from quereus_store.plan.binder.logical_lineage import LogicalLineage, Origin, logical_lineage
 from quereus_store.plan.binder.view_joins import equated_columns, join_of_view
 from quereus_store.schema.objects import LensSnapshot, Schema, TableSchema, ViewSchema, fold
@@ -32,9 +33,19 @@ def effective_rows(context: BindContext, view: ViewSchema) -> Iterator[Row]:
     assert logical is not None
     lineage = logical_lineage(Environment.of(context), view)
     text = render(view.query)
+    schema = context.catalog.schema(view.schema)
+    lens = None if schema is None else schema.lens
+    advertised = None
+    if logical.decomposition is not None and lens is not None:
+        advertised = decomposition_of(context.catalog, lens.basis, logical.table)
+    anchor = None if advertised is None else advertised.anchor.id
     for column, origin in zip(logical.table.columns, lineage.columns, strict=True):
         source = "override" if fold(column.name) in logical.overridden else "default"
-        yield (column.name, source, _INVERSES[origin.origin], None, None, text)
+        member = None
+        if advertised is not None:
+            holder = advertised.member_of(column.name) or advertised.pivot_of(column.name)
+            member = None if holder is None else holder.id
+        yield (column.name, source, _INVERSES[origin.origin], member, anchor, text)
 
 
 # --- backfill -----------------------------------------------------------------------------------------------
