@@ -12,6 +12,7 @@ from quereus_store.cli.bench.cases import CASES
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.data import make_data
 from quereus_store.cli.bench.engines import Database, Engine
+from quereus_store.cli.bench.growth import Growth, measure_growth
 from quereus_store.cli.bench.runner import Timing, ratio, run_case
 from quereus_store.cli.diagnostics import CommandError
 from quereus_store.cli.main import main
@@ -46,6 +47,13 @@ def test_a_ratio_is_the_rival_s_time_over_ours() -> None:
     assert ratio(timings, "ours", "theirs") == 4.0
     assert ratio(timings, "absent", "theirs") is None
     assert ratio(timings, "ours", None) is None
+
+
+def test_growth_is_measured_by_the_power_of_the_number_of_rows(tmp_path: Path) -> None:
+    counted = Case("count", "", lambda database, data: [(sum(len(data.items) for _ in data.items),)])
+    (growth,) = measure_growth(sqlite_engine("one"), [counted], tmp_path, 1, lambda *_: None, (10, 100))
+    assert (growth.case, growth.sizes, len(growth.seconds)) == ("count", (10, 100), 2)
+    assert Growth("squares", (10, 1000), (0.1, 1000.0)).exponent == pytest.approx(2.0)
 
 
 def test_the_chart_is_well_formed() -> None:

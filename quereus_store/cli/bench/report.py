@@ -17,6 +17,7 @@ from quereus_store.cli.bench.case import Case
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.engines import Engine
 from quereus_store.cli.bench.floor import Floor
+from quereus_store.cli.bench.growth import Growth
 from quereus_store.cli.bench.runner import Results, Timing, ratio
 
 
@@ -67,12 +68,27 @@ def print_floor(stream: TextIO, floors: Sequence[Floor], results: Results) -> No
     _console(stream).print(table)
 
 
+def print_growth(stream: TextIO, title: str, growths: Sequence[Growth]) -> None:
+    """Print times over the sizes, and the power of the number of rows that they follow."""
+    table = Table(title=f"{title}, ms by rows", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case")
+    for size in growths[0].sizes if growths else ():
+        table.add_column(f"{size:,}", justify="right")
+    table.add_column("exponent", justify="right")
+    for growth in growths:
+        table.add_row(
+            growth.case, *(f"{seconds * 1000:.1f}" for seconds in growth.seconds), f"{growth.exponent:.2f}"
+        )
+    _console(stream).print(table)
+
+
 def as_json(
     cases: Sequence[Case],
     engines: Sequence[Engine],
     results: Results,
     floors: Sequence[Floor],
     memory: Mapping[str, float] | None,
+    growths: Sequence[Growth],
     rows: int,
 ) -> str:
     """All figures as JSON text: seconds, and ratios against ``sqlite3``."""
@@ -97,6 +113,13 @@ def as_json(
         },
         "floor": {floor.name: floor.seconds for floor in floors},
         "streamed scan": dict(memory) if memory else None,
+        "growth": {
+            growth.case: {
+                "seconds": dict(zip(growth.sizes, growth.seconds, strict=True)),
+                "exponent": growth.exponent,
+            }
+            for growth in growths
+        },
     }
     return json.dumps(document, indent=2) + "\n"
 

@@ -23,6 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--memory-rows", type=int, default=0, metavar="N", help="also measure the memory of a scan of N rows"
     )
     parser.add_argument(
+        "--growth",
+        action="store_true",
+        help="also time the queries in memory over 10,000, 100,000 and 1,000,000 rows",
+    )
+    parser.add_argument(
         "--output", type=Path, default=Path("bench/results"), help="folder for the figures and the chart"
     )
     parser.add_argument("--folder", type=Path, help="where the databases live while it runs")
@@ -30,14 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmark, print the tables, write the figures."""
-    from quereus_store.cli.bench.case import set_up
+    from quereus_store.cli.bench.case import nothing, set_up
     from quereus_store.cli.bench.cases import CASES
     from quereus_store.cli.bench.codec import measure_codec
     from quereus_store.cli.bench.data import make_data
     from quereus_store.cli.bench.engines import ENGINES, Database
     from quereus_store.cli.bench.floor import measure_floor
+    from quereus_store.cli.bench.growth import measure_growth
     from quereus_store.cli.bench.memory import measure
-    from quereus_store.cli.bench.report import as_chart, as_json, print_floor, print_results
+    from quereus_store.cli.bench.report import as_chart, as_json, print_floor, print_growth, print_results
     from quereus_store.cli.bench.runner import run_cases
     from quereus_store.cli.progress import progress_bar
 
@@ -63,6 +69,10 @@ def run(options: argparse.Namespace) -> int:
                 data, options.repeat
             )
         memory = measure(folder, options.memory_rows) if options.memory_rows else None
+        growths = []
+        if options.growth:
+            queries = [case for case in cases if case.operations == 0 and case.before is nothing]
+            growths = measure_growth(ENGINES[0], queries, folder, min(options.repeat, 3), progress)
 
     print_results(sys.stdout, cases, engines, results, options.rows)
     if floors:
@@ -72,9 +82,13 @@ def run(options: argparse.Namespace) -> int:
             f"streamed scan of {memory['rows']:,.0f} rows on LMDB: {memory['above_idle_mb']:.1f} MB "
             "above the idle process"
         )
+    if growths:
+        print_growth(sys.stdout, f"queries on {ENGINES[0].title}", growths)
     options.output.mkdir(parents=True, exist_ok=True)
     figures, chart = options.output / "figures.json", options.output / "ratios.svg"
-    figures.write_text(as_json(cases, engines, results, floors, memory, options.rows), encoding="utf-8")
+    figures.write_text(
+        as_json(cases, engines, results, floors, memory, growths, options.rows), encoding="utf-8"
+    )
     chart.write_text(as_chart(cases, engines, results, options.rows), encoding="utf-8")
     print(f"figures in {figures}, chart in {chart}")
     return EXIT_DONE
