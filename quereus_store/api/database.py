@@ -191,8 +191,14 @@ class _OpenDatabases:
             if database._connections > 0:
                 return
             self._open.pop(database._key, None)
-            if database._key[0] == os.getpid():
+            if database._key[0] != os.getpid():
+                return
+            try:
                 database.engine.close()
+            except BaseException:
+                # It is still open, then, and the next connection must find it.
+                self._open[database._key] = database
+                raise
 
 
 _OPEN = _OpenDatabases()

@@ -136,7 +136,7 @@ class LmdbBackend:
         self._gate = threading.Condition()
         self._gate_closed = False
         self._active: dict[int, Any] = {}
-        self._stranded: list[tuple[int, Handle]] = []
+        self._stranded: list[tuple[threading.Thread, Handle]] = []
 
     # --- opening and closing --------------------------------------------------------------------------
 
@@ -227,16 +227,22 @@ class LmdbBackend:
     def close(self) -> None:
         """Close the database, ending transactions that are still open; may be repeated.
 
-        BUSY while *another* thread has a write transaction open: only that thread can end it.
+        BUSY while *another* thread that still runs has a write transaction open: only that thread can end it.
         """
         if self._closed:
             return
         self._collect_stranded()
-        if self._writer_lock.owner not in (None, threading.get_ident()):
+        writer = self._writer_lock.owner
+        if writer != threading.get_ident() and any(writer == one.ident for one in threading.enumerate()):
             raise sql_error(
                 StatusCode.BUSY, f"cannot close '{self.path}': another thread has a write transaction open"
             )
         self._closed = True
+        if writer is not None and writer != threading.get_ident():
+            # LMDB would wait for the lock of a thread that has ended.
+            for token, txn in list(self._active.items()):
+                if token == id(txn):
+                    txn.abort()
         self._close_environment()
         self._active.clear()
 
@@ -424,16 +430,18 @@ class LmdbBackend:
             with self._gate:
                 self._gate.notify_all()
 
-    def strand(self, handle: Handle, thread: int) -> None:
-        """A write transaction was dropped by a thread that may not end it: its own thread will."""
+    def strand(self, handle: Handle, thread: threading.Thread) -> None:
+        """A write transaction was dropped by a thread that may not end it: its own will, or any after it."""
         self._stranded.append((thread, handle))
 
     def _collect_stranded(self) -> None:
-        me = threading.get_ident()
-        mine = [handle for thread, handle in self._stranded if thread == me]
-        self._stranded = [entry for entry in self._stranded if entry[0] != me]
-        for handle in mine:
-            self.end_write(handle)
+        me = threading.current_thread()
+        entries, self._stranded = self._stranded, []
+        for thread, handle in entries:
+            if thread is me or not thread.is_alive():
+                self.end_write(handle)
+            else:
+                self._stranded.append((thread, handle))
 
     # --- changing the map -----------------------------------------------------------------------------
 

@@ -226,6 +226,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         "_ended_by",
         "_journal",
         "_last_token",
+        "_owner",
         "_pid",
         "_savepoints",
         "_thread",
@@ -242,6 +243,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         self.version = 0
         self._timeout = timeout
         self._thread = _get_ident()
+        self._owner = threading.current_thread()
         self._pid = os.getpid()
         self._journal: list[_Call] | None = [] if room < JOURNAL_BELOW else None
         # The thread that may hand single writes straight to LMDB; 0 when each goes through ``_run``.
@@ -416,8 +418,8 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if self._pid != os.getpid():
             self.txn = None
             return
-        if self._thread != _get_ident():
-            self._backend.strand(Handle(self.txn, self.cursors or set()), self._thread)
+        if self._thread != _get_ident() and not self._inherited():
+            self._backend.strand(Handle(self.txn, self.cursors or set()), self._owner)
             self.txn = None
             return
         self._finish()
@@ -438,12 +440,24 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
         )
 
+    def _inherited(self) -> bool:
+        """Make the transaction this thread's own if the one that began it has ended.
+
+        LMDB's lock is the beginner's; once that has ended, the system hands it to whoever asks next.
+        """
+        if self._owner.is_alive():
+            return False
+        if self._direct:
+            self._direct = _get_ident()
+        self._thread, self._owner = _get_ident(), threading.current_thread()
+        return True
+
     # --- running and replaying ------------------------------------------------------------------------
 
     def _check(self) -> None:
         if self.txn is None:
             raise self._gone()
-        if self._thread != _get_ident():
+        if self._thread != _get_ident() and not self._inherited():
             raise sql_error(
                 StatusCode.MISUSE, "a write transaction can only be used by the thread that began it"
             )

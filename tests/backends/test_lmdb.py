@@ -266,14 +266,94 @@ def test_a_database_is_one_file_and_its_lock_file(tmp_path: Path) -> None:
 def test_a_write_transaction_belongs_to_its_thread(tmp_path: Path) -> None:
     backend = LmdbBackend(tmp_path / "data")
     writers: list[LmdbWriteTransaction] = []
-    thread = threading.Thread(target=lambda: writers.append(backend.write()))
+    begun, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        writers.append(backend.write())
+        begun.set()
+        done.wait(60)
+
+    thread = threading.Thread(target=write)
     thread.start()
-    thread.join()
+    begun.wait(60)
     with pytest.raises(Error, match="can only be used by the thread that began it"):
         writers[0].put(b"a", b"1")
     with pytest.raises(Error, match="another thread has a write transaction open") as caught:
         backend.close()
     assert caught.value.code is StatusCode.BUSY
+    done.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("end", ["commit", "abort", "drop"])
+@pytest.mark.parametrize("map_size", [2**17, 2**30])
+def test_a_write_transaction_outlives_its_thread(end: str, map_size: int, tmp_path: Path) -> None:
+    """A pool may begin in one worker and end in another after that: nothing stays locked for good."""
+    backend = LmdbBackend(tmp_path / "data", map_size=map_size)
+    writers: list[LmdbWriteTransaction] = []
+
+    def begin() -> None:
+        writers.append(backend.write())
+        writers[0].put(b"a", b"1")
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    with pytest.raises(Error, match="database is locked"):
+        backend.write(timeout=0)
+    writer = writers.pop()
+    writer.put(b"b", b"2")
+    assert writer.get(b"a") == b"1"
+    if end == "commit":
+        writer.commit()
+    elif end == "abort":
+        writer.abort()
+    del writer
+    with backend.write(timeout=0) as second:
+        second.put(b"c", b"3")
+        second.commit()
+    kept = {b"a": b"1", b"b": b"2"} if end == "commit" else {}
+    assert _content(backend) == {**kept, b"c": b"3"}
+    backend.close()
+    assert _content(LmdbBackend(tmp_path / "data")) == {**kept, b"c": b"3"}
+
+
+def test_what_a_thread_left_open_when_it_ended_does_not_keep_the_database_open(tmp_path: Path) -> None:
+    backend = LmdbBackend(tmp_path / "data")
+    writers: list[LmdbWriteTransaction] = []
+    thread = threading.Thread(target=lambda: writers.append(backend.write()))
+    thread.start()
+    thread.join()
+    backend.close()
+    again = LmdbBackend(tmp_path / "data")
+    with again.write(timeout=0) as writer:
+        writer.put(b"a", b"1")
+        writer.commit()
+    assert _content(again) == {b"a": b"1"}
+
+
+def test_a_transaction_stranded_by_another_thread_is_ended_when_its_own_has_ended(tmp_path: Path) -> None:
+    backend = LmdbBackend(tmp_path / "data")
+    writers: list[LmdbWriteTransaction] = []
+    begun, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        writers.append(backend.write())
+        begun.set()
+        done.wait(60)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait(60)
+    writers.pop().abort()
+    with pytest.raises(Error, match="database is locked"):
+        backend.write(timeout=0)
+    done.set()
+    thread.join()
+    with backend.write(timeout=0) as writer:
+        writer.put(b"a", b"1")
+        writer.commit()
+    assert _content(backend) == {b"a": b"1"}
 
 
 def test_a_write_transaction_dropped_by_another_thread_is_ended_by_its_own(tmp_path: Path) -> None:

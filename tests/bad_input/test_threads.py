@@ -1,0 +1,100 @@
+"""Connections that change hands between threads, and threads that end before their transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import quereus_store
+from quereus_store import Connection, OperationalError
+from quereus_store.errors import StatusCode
+from tests.bad_input.support import CREW, crew, make, refused
+
+
+def in_thread(work: Callable[[], object]) -> None:
+    """Run something in a thread of its own, to its end."""
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+def path(tmp_path: Path, backend: str) -> Path:
+    make(tmp_path / "db", backend)
+    return tmp_path / "db"
+
+
+def begin_and_write(connection: Connection) -> None:
+    connection.begin()
+    connection.execute("insert into crew values (4, 'Cy')")
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "close", "forget"])
+def test_a_transaction_is_ended_by_another_thread_than_began_it(end: str, path: Path, backend: str) -> None:
+    with quereus_store.connect(path, backend=backend, timeout=0) as other:
+        held = [quereus_store.connect(path, backend=backend)]
+        in_thread(lambda: begin_and_write(held[0]))
+        with refused(OperationalError, StatusCode.BUSY, "database is locked"):
+            other.execute("insert into crew values (5, 'Di')")
+        if end == "forget":
+            held.clear()
+            gc.collect()
+        else:
+            getattr(held[0], end)()
+        expected = [*CREW, (4, "Cy")] if end == "commit" else CREW
+        assert crew(other) == expected
+        other.execute("insert into crew values (5, 'Di')")
+        assert crew(other) == [*expected, (5, "Di")]
+    with quereus_store.connect(path, backend=backend) as again:
+        assert crew(again) == [*expected, (5, "Di")]
+        assert again.database.check() == []
+
+
+def test_the_last_connection_is_closed_by_another_thread(path: Path, backend: str) -> None:
+    connection = quereus_store.connect(path, backend=backend)
+    in_thread(lambda: begin_and_write(connection))
+    in_thread(connection.close)
+    with quereus_store.connect(path, backend=backend, timeout=0) as again:
+        assert crew(again) == CREW
+        again.execute("insert into crew values (5, 'Di')")
+
+
+def test_a_database_that_could_not_be_closed_is_found_again(path: Path, backend: str) -> None:
+    """The thread that writes still runs: where that keeps the storage open, nobody is shut out of it."""
+    connection = quereus_store.connect(path, backend=backend)
+    begun, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        begin_and_write(connection)
+        begun.set()
+        done.wait(60)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait(60)
+    with contextlib.suppress(OperationalError):
+        connection.close()
+    with quereus_store.connect(path, backend=backend) as again:
+        assert crew(again) == CREW
+        done.set()
+        thread.join(60)
+        again.execute("insert into crew values (5, 'Di')")
+        assert crew(again) == [*CREW, (5, "Di")]
+    with quereus_store.connect(path, backend=backend) as again:
+        assert crew(again) == [*CREW, (5, "Di")]
