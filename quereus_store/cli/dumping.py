@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from quereus_store.cli.names import quote
 from quereus_store.schema.builder import TableSettings
 from quereus_store.schema.ddl import SessionForm, assertion_ddl, index_ddl, table_ddl, view_ddl
+from quereus_store.schema.logical import logical_statements
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.types.json import quote_string
 
@@ -50,7 +51,10 @@ def schema_statements(connection: Connection) -> list[SchemaItem]:
     items += [item for table in plain for item in _indexes(table, form)]
     bodies = [SchemaItem("maintained table", table.name, table.name, table_ddl(table)) for table in derived]
     for schema in _schemas(catalog):
-        bodies += [SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()]
+        if schema.lens is None:
+            bodies += [
+                SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()
+            ]
     items += _in_order(bodies)
     items += [item for table in derived for item in _indexes(table, form)]
     for schema in _schemas(catalog):
@@ -58,6 +62,10 @@ def schema_statements(connection: Connection) -> list[SchemaItem]:
             SchemaItem("assertion", assertion.name, assertion.name, assertion_ddl(assertion))
             for assertion in schema.assertions.values()
         ]
+        if schema.lens is not None:
+            items += [
+                SchemaItem("logical schema", schema.name, "", text) for text in logical_statements(schema)
+            ]
     return items
 
 
@@ -65,7 +73,7 @@ def dump_database(connection: Connection, stream: TextIO, *, rows: bool = True) 
     """Write the whole database as a script; without ``rows`` the schema alone."""
     items = schema_statements(connection)
     for schema in _schemas(connection.database.catalog):
-        if schema.name != "main":
+        if schema.name != "main" and schema.lens is None:
             name = quote(schema.name)
             stream.write(f"declare schema {name} {{ }};\napply schema {name};\n")
     tables = [item for item in items if item.kind == "table"]

@@ -43,7 +43,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema, UniqueConstraint
+from quereus_store.schema.objects import Catalog, IndexSchema, LensSnapshot, TableSchema, UniqueConstraint
 from quereus_store.sql import nodes
 from quereus_store.types.collations import Collation
 from quereus_store.types.values import truth
@@ -408,6 +408,15 @@ class SchemaBatches(Protocol):
 
         An exception of its own is raised if nothing has failed before.
         """
+        ...
+
+
+@runtime_checkable
+class LensListener(Protocol):
+    """A module that wants to know what logical schemas read (view-updates-and-lenses, section 18)."""
+
+    def notify_lens_deployment(self, schema_name: str, snapshot: tuple[LensSnapshot, ...]) -> None:
+        """A logical schema has been deployed; an exception fails APPLY, but the deployment stays."""
         ...
 
 

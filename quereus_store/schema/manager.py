@@ -201,6 +201,13 @@ def check_foreign_key_collations(catalog: Catalog, child: TableSchema) -> None:
 # --- may this name be taken? ------------------------------------------------------------------------------
 
 
+def _check_physical(schema: Schema, position: SourcePosition | None) -> None:
+    """Nothing is created in a logical schema (ERROR)."""
+    if schema.lens is not None:
+        message = f"schema '{schema.name}' is logical: its tables are declared and applied, not created"
+        raise sql_error(StatusCode.ERROR, message, position)
+
+
 def check_table_name(
     catalog: Catalog,
     schema: str,
@@ -213,9 +220,11 @@ def check_table_name(
 
     Raises INTERNAL for an unknown schema, CONSTRAINT for a name that is taken.
     """
-    if catalog.schema(schema) is None:
+    holder = catalog.schema(schema)
+    if holder is None:
         message = f"Internal error: Schema '{schema}' not found."
         raise sql_error(StatusCode.INTERNAL, message, position)
+    _check_physical(holder, position)
     found = find_in_schema(catalog, schema, name)
     if found is None:
         return True
@@ -237,8 +246,10 @@ def check_view_name(
     position: SourcePosition | None = None,
 ) -> bool:
     """Whether CREATE VIEW goes ahead; raises ERROR for an unknown schema and a name that is taken."""
-    if catalog.schema(schema) is None:
+    holder = catalog.schema(schema)
+    if holder is None:
         raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    _check_physical(holder, position)
     found = find_in_schema(catalog, schema, name)
     if found is None:
         return True
@@ -259,8 +270,10 @@ def check_materialized_view_name(
     position: SourcePosition | None = None,
 ) -> bool:
     """Whether CREATE MATERIALIZED VIEW goes ahead; IF NOT EXISTS passes over a maintained table only."""
-    if catalog.schema(schema) is None:
+    holder = catalog.schema(schema)
+    if holder is None:
         raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    _check_physical(holder, position)
     found = find_in_schema(catalog, schema, name)
     if found is None:
         return True

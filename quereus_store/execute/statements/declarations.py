@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.definitions import default_module, table_settings, table_surroundings
 from quereus_store.execute.statements.lenses import deploy
@@ -47,7 +47,12 @@ def explain_schema(session: Session, statement: nodes.ExplainSchema, parameters:
 
 
 def diff_schema(session: Session, statement: nodes.DiffSchema, parameters: Any) -> Result:
-    """The statements that APPLY would run, one a row."""
+    """The statements that APPLY would run, one a row; none for a logical schema, which is proved."""
+    declared = _declaration(session, statement.name, statement.position)
+    if declared.logical:
+        check_declaration(declared)
+        deploy(session, declared, statement.position, dry_run=True)
+        return Result((Column(1, "ddl", TEXT, False),), [[]])
     declaration = _physical(session, statement.name, statement.position)
 
     def compare(transaction: Transaction) -> Migration:
@@ -102,8 +107,6 @@ def _declaration(session: Session, name: str | None, position: SourcePosition | 
 def _physical(session: Session, name: str | None, position: SourcePosition | None) -> nodes.DeclareSchema:
     """A declaration whose tables hold rows, its tables' module spelled out where it names a default."""
     declaration = _declaration(session, name, position)
-    if declaration.logical:
-        raise unsupported("Comparing a logical schema with the catalog", position)
     module = _default_module(declaration)
     if module is None:
         return declaration
@@ -139,6 +142,10 @@ def _migration(
 ) -> Migration:
     surroundings = replace(table_surroundings(session, transaction), check_expressions=None)
     schema = declaration.name
+    found = transaction.catalog.schema(schema)
+    if found is not None and found.lens is not None:
+        message = f"schema '{schema}' already exists as a logical schema; cannot apply it as physical"
+        raise sql_error(StatusCode.ERROR, message)
     return migration(
         transaction.catalog,
         declaration,

@@ -13,8 +13,9 @@ from quereus_store.errors import SourcePosition
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.definitions import table_settings, table_surroundings
 from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import LensListener
 from quereus_store.plan.lenses.deploying import Lens, check_overrides, deployed
-from quereus_store.schema.objects import TableSchema, fold
+from quereus_store.schema.objects import LensSnapshot, TableSchema, fold
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:
@@ -47,6 +48,23 @@ def deploy(
             transaction.change_catalog(catalog)
 
     session.write(change)
+    if not dry_run:
+        _notify(session, declaration.name)
+
+
+def _notify(session: Session, name: str) -> None:
+    """Tell the modules that ask for it; what one of them raises fails APPLY, but the deployment stays."""
+    listeners = [module for module in session.engine.modules.values() if isinstance(module, LensListener)]
+    if not listeners:
+        return
+
+    def snapshot(transaction: Transaction) -> tuple[LensSnapshot, ...]:
+        schema = transaction.catalog.schema(name)
+        return () if schema is None or schema.lens is None else schema.lens.snapshot
+
+    deployed_tables = session.write(snapshot)
+    for listener in listeners:
+        listener.notify_lens_deployment(name, deployed_tables)
 
 
 @dataclass(frozen=True, slots=True)

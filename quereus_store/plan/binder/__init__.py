@@ -25,8 +25,12 @@ module                 holds
 ``rows``               expressions over one row: CHECK, DEFAULT, GENERATED, index parts
 ``dml``                INSERT, UPDATE, DELETE: the entry point :func:`bind_mutation`;
                        its parts in ``dml_insert``, ``dml_update``, ``dml_parts``
-``view_writes``        the same through views: bodies in ``view_bodies``, joins in ``view_joins``,
-                       what may be written at all in ``view_lineage``
+``view_writes``        the same through views: bodies in ``view_bodies``, what may be written at
+                       all in ``view_lineage``
+``view_joins``         views of joins: captured rows in ``join_rows``, then one statement a table
+                       (``join_writes``, ``join_inserts``, ``join_decomposed``)
+``logical_writes``     logical tables: their constraints as checks (``logical_constraints``),
+                       foreign keys between them (``logical_references``)
 ``determinism``        what may not stand in stored expressions
 =====================  =======================================================================
 
