@@ -76,7 +76,7 @@ def logical_lineage(environment: Environment, view: ViewSchema) -> LogicalLineag
             return LogicalLineage(columns, spine=_spine(join))
         opened = open_view(environment, view, None)
     except Error:
-        return LogicalLineage(tuple([LogicalColumn(Origin.COMPUTED) for _ in view.columns or ()]))
+        return _unwritable(environment, view)
     table = opened.table
     pinned = {table.column_index(name) for name in opened.pinned} if opened.source is table else set()
     return LogicalLineage(
@@ -86,6 +86,27 @@ def logical_lineage(environment: Environment, view: ViewSchema) -> LogicalLineag
         opened.where,
         table,
     )
+
+
+def _unwritable(environment: Environment, view: ViewSchema) -> LogicalLineage:
+    """A body that cannot be written through: what it shows of a maintained table is bare all the same."""
+    computed = tuple([LogicalColumn(Origin.COMPUTED) for _ in view.columns or ()])
+    select = view.query.body
+    if not isinstance(select, nodes.Select) or not isinstance(select.source, nodes.TableReference):
+        return LogicalLineage(computed)
+    source = select.source
+    table = environment.context.catalog.table(source.schema or view.schema, source.name)
+    if table is None or table.derivation is None or select.group_by or select.distinct:
+        return LogicalLineage(computed)
+    columns: list[LogicalColumn] = []
+    for item in select.items:
+        expression = item.expression if isinstance(item, nodes.ResultColumn) else None
+        position = (
+            table.column_index(expression.column) if isinstance(expression, nodes.ColumnReference) else None
+        )
+        origin = Origin.COMPUTED if position is None else Origin.BARE
+        columns.append(LogicalColumn(origin, table, position, expression))
+    return LogicalLineage(tuple(columns), table, where=select.where, spine=table)
 
 
 def _spine(view: JoinView) -> TableSchema | None:

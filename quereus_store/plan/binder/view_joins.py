@@ -110,6 +110,12 @@ def join_of_view(
     body = view.query.body
     if not isinstance(body, nodes.Select) or not isinstance(body.source, nodes.Join):
         return None
+    if view.query.limit is not None or view.query.offset is not None:
+        text = "a LIMIT/OFFSET join body is not decomposable (a mutation would escape the limited window)"
+        raise refusal(view.name, "unsupported-limit", text, position)
+    if body.distinct:
+        text = "a DISTINCT join body has no 1:1 base-row lineage"
+        raise refusal(view.name, "unsupported-distinct", text, position)
     names = [column.name for column in expand_view(environment, view, position).columns]
     inner = environment.inside_stored_body(view.schema, (view.schema, view.name))
     select = plain_select(inner, view.query, view.name, "view", position)
