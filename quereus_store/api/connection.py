@@ -139,6 +139,7 @@ class Connection(BoundToProcess):
         what it always does.  Raises UNSUPPORTED for other statements.
         """
         self._ready()
+        self.session.watch.rearm()
         statement = self.session.single_statement(sql)
         if not analyze:
             return plan_tree(self.session, statement, parameters)
@@ -221,6 +222,26 @@ class Connection(BoundToProcess):
             raise
         if self.session.transaction is transaction:
             transaction.forget(mark)
+
+    # -- stopping ----------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Make the statement that is running, or whose rows are still being read, fail with INTERRUPT.
+
+        May be called from any thread.  A change is rolled back as after any error.  It fails when it has
+        read its next thousand rows or so; nothing happens where nothing runs.
+        """
+        self._check_open()
+        self.session.watch.interrupt()
+
+    def set_progress_handler(self, progress_handler: Callable[[], Any] | None, n: int) -> None:
+        """Call a function while statements read, about every ``n`` rows; None for no function.
+
+        A true result, or an exception, makes the statement fail with INTERRUPT.  Rows are read in batches, so
+        it is called at most once in about a thousand.  It may run other queries, which it does not watch.
+        """
+        self._check_open()
+        self.session.watch.set_handler(progress_handler, n)
 
     # -- what programs add -------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.execute.watch import IDLE, Watch
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.binder.view_lineage import lineage_of
@@ -72,6 +73,12 @@ class Runtime:
     def diagnostics(self) -> Any:
         """What the functions about plans ask."""
         return self.session.diagnostics
+
+    @property
+    def watch(self) -> Watch:
+        """What is asked while rows are read whether to go on; nobody is where no session runs the program."""
+        watch: Watch = getattr(self.session, "watch", IDLE)
+        return watch
 
     @property
     def changes(self) -> int:

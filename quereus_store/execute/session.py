@@ -32,6 +32,7 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
 from quereus_store.execute.statements import HANDLERS
 from quereus_store.execute.transactions import ReadView, Transaction
+from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import STALE_SNAPSHOT, Row
 from quereus_store.plan.binder import BindContext
 from quereus_store.schema.objects import Catalog
@@ -55,6 +56,7 @@ class Session:
         self.options_version = 0
         self.transaction: Transaction | None = None
         self.assertions = AssertionGuard(self)
+        self.watch = Watch()
         self.total_changes = 0
         self.last_changes = 0
         self._cached = cached_statements
@@ -65,6 +67,8 @@ class Session:
 
     def execute(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
         """Run one statement; raises MISUSE when the text holds several."""
+        if self.watch.interrupted:
+            self.watch.rearm()
         signature, parameters = bind(parameters)
         key = (sql, signature)
         statement = self._statements.get(key)
@@ -83,6 +87,7 @@ class Session:
         """
         if not rows:
             return 0
+        self.watch.rearm()
         kinds = set(map(type, rows))
         if kinds <= _ROW_TYPES and isinstance(tree := self.single_statement(sql), nodes.Insert):
             batch = list(rows) if list not in kinds else list(map(tuple, rows))
@@ -93,6 +98,7 @@ class Session:
 
     def run_script(self, sql: str) -> None:
         """Run every statement of a script; stops at the first that fails."""
+        self.watch.rearm()
         for statement in iter_statements(sql):
             self.run_statement(statement).all_rows()
 
@@ -473,6 +479,8 @@ class Session:
                     ) from error
                 raise
             statement = self._current(key, statement, transaction, parameters)
+            if self.watch.active:
+                self.watch.step(1)
             changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
         self._count(changed)
         return changed

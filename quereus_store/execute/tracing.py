@@ -45,6 +45,8 @@ def execution_rows(session: Session, sql: str) -> Iterator[_Row]:
     try:
         instructions = _run(session, sql)
     except Error as failure:
+        if failure.code is StatusCode.INTERRUPT:
+            raise
         yield (0, "NO_TRACE_DATA", None, None, None, None, None, failure.message, None)
         return
     for instruction in instructions:
@@ -69,6 +71,8 @@ def operator_rows(session: Session, sql: str) -> Iterator[_Row]:
     try:
         instructions = _run(session, sql, keeps_rows=True)
     except Error as failure:
+        if failure.code is StatusCode.INTERRUPT:
+            raise
         yield (0, "NO_ROW_DATA", None, failure.message, None, 0)
         return
     for instruction in instructions:

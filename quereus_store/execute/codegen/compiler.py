@@ -10,7 +10,7 @@ variables::
         x0 = rt.transactions[0]
         p0 = rt.parameters[0]
         def rows0():
-            for batch0 in table0.scan(x0):
+            for batch0 in rt.watch.over(table0.scan(x0)):
                 yield [(r0[0], r0[2]) for r0 in batch0 if r0[1] > p0]
         return rows0()
 

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
+from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import AccessPath, Row, Table
 from quereus_store.types.comparison import ComparisonMode
 
@@ -88,6 +89,29 @@ def cached(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
 
     return result
+
+
+class _WatchedRows(list[Row]):
+    """Many rows that are read again and again, with a look at the watch each time."""
+
+    __slots__ = ("watch",)
+
+    watch: Watch
+
+    def __iter__(self) -> Iterator[Row]:
+        if self.watch.active:
+            self.watch.step(len(self))
+        return super().__iter__()
+
+
+def inner_rows(runtime: Any, batches: Batches) -> list[Row]:
+    """The gathered rows of a side that is read once for each row of the other."""
+    rows = gather(batches)
+    if len(rows) < BATCH_SIZE:
+        return rows
+    watched_rows = _WatchedRows(rows)
+    watched_rows.watch = runtime.watch
+    return watched_rows
 
 
 # -- access ----------------------------------------------------------------------

@@ -69,9 +69,11 @@ def _analyze_table(session: Session, transaction: Transaction, table: TableSchem
     """The number of rows of a table; None for one that cannot be read."""
     engine = session.engine
     try:
-        batches = engine.table(table).scan(transaction.reader(table.module))
+        batches = session.watch.over(engine.table(table).scan(transaction.reader(table.module)))
         record = table_statistics(table, batches, engine.collations)
-    except Error:
+    except Error as error:
+        if error.code is StatusCode.INTERRUPT:
+            raise
         return None
     module = engine.module(table.module)
     if isinstance(module, StatisticsKeeper):

@@ -70,7 +70,8 @@ def recursion(compiler: QueryCompiler, node: nodes.Recursion) -> Pipeline:
         compiler.common_tables[node.table_id] = outside
     key = row_identity(compiler, node.columns, ["BINARY"] * len(node.columns))
     kernel = module.helper(kernels.recurse)
-    source = f"{kernel}({seed}, {step}, {key}, {node.distinct}, {node.rounds}, {node.name!r})"
+    rounds = f"{kernel}({seed}, {step}, {key}, {node.distinct}, {node.rounds}, {node.name!r})"
+    source = f"rt.watch.over({rounds})"
     if node.limit is not None or node.offset is not None:
         count = constant_value(compiler, node.limit) if node.limit else "None"
         offset = constant_value(compiler, node.offset) if node.offset else "None"

@@ -39,7 +39,7 @@ def join(compiler: QueryCompiler, node: nodes.Join) -> Pipeline:
     module = compiler.module
     right = compiler.rows_of(node.right)
     rows = module.name("inner")
-    left.prologue.append(f"{rows} = {module.helper(kernels.gather)}({right})")
+    left.prologue.append(f"{rows} = {module.helper(kernels.inner_rows)}(rt, {right})")
     matches = Matches(rows, node.right, every_row=rows)
     return attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
 

@@ -21,7 +21,7 @@ def table_scan(compiler: QueryCompiler, node: nodes.TableScan) -> Pipeline:
     """All rows, in primary-key order."""
     table = compiler.table(node.table)
     transaction = compiler.transaction(node.table, node.committed)
-    return table_rows(compiler, f"{table}.scan({transaction})", node)
+    return table_rows(compiler, f"rt.watch.over({table}.scan({transaction}))", node)
 
 
 def table_rows(compiler: QueryCompiler, source: str, node: nodes.TableScan | nodes.IndexAccess) -> Pipeline:
@@ -44,7 +44,10 @@ def table_rows(compiler: QueryCompiler, source: str, node: nodes.TableScan | nod
 @operator(nodes.IndexAccess)
 def index_access(compiler: QueryCompiler, node: nodes.IndexAccess) -> Pipeline:
     """Rows through an access path."""
-    return table_rows(compiler, access_source(compiler, node), node)
+    source = access_source(compiler, node)
+    if node.access.path.kind in (AccessKind.SCAN, AccessKind.RANGE):
+        source = f"rt.watch.over({source})"
+    return table_rows(compiler, source, node)
 
 
 def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
@@ -148,7 +151,7 @@ def table_function(compiler: QueryCompiler, node: nodes.TableFunctionScan) -> Pi
     call = guarded_rows(node.function, None, types)
     name = compiler.module.bind(f"{node.function.name.lower()}_", call)
     rows = compiler.module.helper(kernels.batches_of)
-    return compiler.over_batches(f"{rows}({name}({', '.join(arguments)}))", node.columns)
+    return compiler.over_batches(f"rt.watch.over({rows}({name}({', '.join(arguments)})))", node.columns)
 
 
 @operator(nodes.MutationScan)

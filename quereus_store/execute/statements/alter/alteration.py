@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.execute.dml.violations import unique_violation
 from quereus_store.execute.transactions import Transaction
+from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import Batch, Module, Row, UniqueViolation
 from quereus_store.plan.binder import BindContext
 from quereus_store.schema.constraints import IndexChange
@@ -82,10 +83,15 @@ class Alteration:
 
     def batches(self, table: TableSchema) -> Iterator[list[Row]]:
         """The rows of a table as the transaction sees them."""
-        return self.engine.table(table).scan(self.transaction.reader(table.module))
+        batches = self.engine.table(table).scan(self.transaction.reader(table.module))
+        return self.session.watch.over(batches)
 
     def rewrite(self, new: TableSchema, transform: Transform | None = None) -> TableSchema:
         """Carry the rows over to another schema; raises CONSTRAINT where keys collide under it."""
+        if transform is None and new.primary_key != self.table.primary_key:
+            transform = _unchanged
+        if transform is not None:
+            transform = _watched(transform, self.session.watch)
         try:
             return self.module.rewrite_table(self.writer, self.table, new, transform)
         except UniqueViolation as violation:
@@ -123,6 +129,20 @@ class Alteration:
     def publish(self, table: TableSchema) -> None:
         """Work on with the table as it is now."""
         self.transaction.change_catalog(put_table(self.catalog, table))
+
+
+def _unchanged(rows: Batch) -> Batch:
+    """The transform of rows that only move: nothing is done to them, but they can be watched."""
+    return rows
+
+
+def _watched(transform: Transform, watch: Watch) -> Transform:
+    def transformed(rows: Batch) -> Batch:
+        if watch.active:
+            watch.step(len(rows))
+        return transform(rows)
+
+    return transformed
 
 
 def _collision(table: TableSchema, violation: UniqueViolation) -> Error:
