@@ -44,6 +44,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -136,6 +137,7 @@ class LmdbBackend:
         self._gate = threading.Condition()
         self._gate_closed = False
         self._active: dict[int, Any] = {}
+        self._writer: weakref.ref[LmdbWriteTransaction] | None = None
         self._stranded: list[tuple[threading.Thread, Handle]] = []
 
     # --- opening and closing --------------------------------------------------------------------------
@@ -344,7 +346,9 @@ class LmdbBackend:
                 self._lock_file(self._lock_descriptor, timeout, begun)
             try:
                 self._make_room()
-                return LmdbWriteTransaction(self, self._begin_write(timeout), timeout, self._room)
+                writer = LmdbWriteTransaction(self, self._begin_write(timeout), timeout, self._room)
+                self._writer = weakref.ref(writer)
+                return writer
             except BaseException:
                 self._unlock_file()
                 raise
@@ -509,6 +513,9 @@ class LmdbBackend:
         """Never use what the parent is using, nor let it be cleaned up here."""
         inherited = list(self._active.values())
         was_open = self._environment is not None
+        writer = self._writer and self._writer()
+        if writer is not None:
+            writer.leave_to_parent()
         self._forget_locks()
         if was_open:
             self._forked_away = True

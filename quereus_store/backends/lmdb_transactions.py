@@ -434,11 +434,18 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             self._backend.end_write(handle, committed)
 
     def _gone(self) -> Error:
+        if self._pid != os.getpid():
+            return sql_error(StatusCode.MISUSE, "a write transaction cannot be used in a forked process")
         if self._ended_by is None:
             return closed("transaction")
         return sql_error(
             StatusCode.MISUSE, f"cannot go on: the transaction was aborted because {self._ended_by}"
         )
+
+    def leave_to_parent(self) -> None:
+        """This is a forked child: every further use is refused. The backend keeps ``txn`` from its end."""
+        self._direct = 0
+        self.txn = None
 
     def _inherited(self) -> bool:
         """Make the transaction this thread's own if the one that began it has ended.
@@ -457,12 +464,12 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     def _check(self) -> None:
         if self.txn is None:
             raise self._gone()
+        if self._pid != os.getpid():
+            raise self._gone()
         if self._thread != _get_ident() and not self._inherited():
             raise sql_error(
                 StatusCode.MISUSE, "a write transaction can only be used by the thread that began it"
             )
-        if self._pid != os.getpid():
-            raise sql_error(StatusCode.MISUSE, "a write transaction cannot be used in a forked process")
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Do one call on the LMDB transaction and note it in the journal."""

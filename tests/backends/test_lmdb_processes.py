@@ -262,3 +262,27 @@ def test_a_fork_under_a_write_transaction_leaves_it_to_the_parent(tmp_path: Path
     with backend.write() as again:
         again.put(b"c", b"3")
         again.commit()
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    "use", ["get", "get_many", "scan", "put", "put_many", "delete", "savepoint", "commit"]
+)
+def test_no_use_of_a_write_transaction_passes_a_fork(use: str, tmp_path: Path) -> None:
+    """A child that was told that it had written would lose what it wrote."""
+    backend = LmdbBackend(tmp_path / "data")
+    writer = backend.write()
+    writer.put(b"a", b"1")
+    uses = {
+        "get": lambda: writer.get(b"a"),
+        "get_many": lambda: writer.get_many([b"a"]),
+        "scan": lambda: list(writer.scan(b"", None)),
+        "put": lambda: writer.put(b"b", b"2"),
+        "put_many": lambda: writer.put_many([(b"b", b"2")]),
+        "delete": lambda: writer.delete(b"a"),
+        "savepoint": writer.savepoint,
+        "commit": writer.commit,
+    }
+    assert "a write transaction cannot be used in a forked process" in _in_child(uses[use])
+    writer.commit()
+    assert (_get(backend, b"a"), _get(backend, b"b")) == (b"1", None)
