@@ -513,7 +513,7 @@ class LmdbBackend:
         """Never use what the parent is using, nor let it be cleaned up here."""
         inherited = list(self._active.values())
         was_open = self._environment is not None
-        writer = self._writer and self._writer()
+        writer = None if self._writer is None else self._writer()
         if writer is not None:
             writer.leave_to_parent()
         self._forget_locks()
