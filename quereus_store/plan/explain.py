@@ -126,7 +126,8 @@ def _aggregate(plan: nodes.Aggregate) -> str:
     keys = ", ".join(expression_text(key) for key in plan.keys)
     calls = ", ".join(expression_text(call) for call in plan.aggregates)
     sets = "" if plan.sets is None else f" in {len(plan.sets)} grouping sets"
-    return f"{calls} by {keys}{sets}".strip() if keys else calls
+    streamed = " one after the other" if plan.streamed else ""
+    return f"{calls} by {keys}{sets}{streamed}".strip() if keys else calls
 
 
 def _window(plan: nodes.Window) -> str:

@@ -21,6 +21,7 @@ choose_access         keys, ranges and indexes instead of scans
 order_joins           inner joins of three tables and more in the cheapest order
 choose_joins          hash or index lookup instead of pairwise comparison
 use_order             drops sorts that an access path makes needless
+stream_groups         groups that come in the order of their keys one after the other
 keep_top              Sort and Limit in one
 prune_columns         carries only columns that are read
 ====================  ========================================================
@@ -152,6 +153,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     from quereus_store.plan.rules.projections import drop_projections
     from quereus_store.plan.rules.pruning import prune_columns
     from quereus_store.plan.rules.scalars import join_scalars
+    from quereus_store.plan.rules.streaming import stream_groups
     from quereus_store.plan.rules.top import keep_top
 
     early = (join_existence, join_membership, join_scalars)
@@ -164,6 +166,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
         order_joins,
         choose_joins,
         use_order,
+        stream_groups,
         keep_top,
         prune_columns,
     )

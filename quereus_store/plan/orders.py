@@ -14,6 +14,7 @@ from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, ColumnRef, SortTerm
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.schema.objects import IndexPart, KeyPart, fold
+from quereus_store.types import LogicalType
 from quereus_store.types.collations import honours_collation
 
 if TYPE_CHECKING:
@@ -96,15 +97,93 @@ def _sorted_by(terms: Sequence[SortTerm], key: ColumnRef, using: str) -> bool:
     )
 
 
+def groups_together(
+    plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str], services: OptimizerServices
+) -> bool:
+    """Whether rows that are equal in all these keys come one after the other."""
+    if isinstance(plan, nodes.Filter):
+        return groups_together(plan.input, keys, using, services)
+    if not all(isinstance(key, ColumnRef) for key in keys):
+        return False
+    columns = [key.id for key in keys]  # type: ignore[attr-defined]
+    if isinstance(plan, nodes.Project):
+        sources = dict(zip((column.id for column in plan.columns), plan.expressions, strict=True))
+        below = [sources.get(column, key) for column, key in zip(columns, keys, strict=True)]
+        return groups_together(plan.input, below, using, services)
+    if isinstance(plan, nodes.IndexJoin | nodes.Join | nodes.HashJoin | nodes.MergeJoin):
+        return plan.kind in KEEPS_LEFT_ORDER and groups_together(
+            plan.left, _on_left(plan, keys, using), using, services
+        )
+    if isinstance(plan, nodes.TableScan):
+        return _leads_with(plan, plan.table.primary_key.parts, columns, using, services)
+    if isinstance(plan, nodes.IndexAccess) and plan.access.path.kind in (AccessKind.SCAN, AccessKind.RANGE):
+        return _leads_with(plan, _key_parts(plan)[plan.access.path.equal :], columns, using, services)
+    return False
+
+
+def _on_left(
+    plan: nodes.IndexJoin | nodes.Join | nodes.HashJoin | nodes.MergeJoin,
+    keys: Sequence[BoundExpression],
+    using: Sequence[str],
+) -> list[BoundExpression]:
+    """Keys of a join in columns of its left side, as far as an equality has them."""
+    own = {column.id for column in plan.left.columns}
+    found: list[BoundExpression] = []
+    for key, collation in zip(keys, using, strict=True):
+        other = isinstance(key, ColumnRef) and key.id not in own
+        equal = equal_on_left(plan, key, collation) if other else None  # type: ignore[arg-type]
+        found.append(key if equal is None else equal)
+    return found
+
+
+def _leads_with(
+    plan: nodes.TableScan | nodes.IndexAccess,
+    parts: Sequence[KeyPart | IndexPart],
+    columns: Sequence[int],
+    using: Sequence[str],
+    services: OptimizerServices,
+) -> bool:
+    """Whether a key begins with just these columns, in any order, told apart as ``using`` has it.
+
+    Beside the whole primary key any column of the table tells no more rows apart.
+    """
+    numbers = {position: column.id for position, column in zip(plan.positions, plan.columns, strict=True)}
+    wanted = dict(zip(columns, using, strict=True))
+    if len(wanted) < len(columns):
+        return False
+    for part in parts:
+        if not wanted:
+            break
+        number = None if part.column is None else numbers.get(part.column)
+        if number is None or number not in wanted or part.column is None:
+            return False
+        kind = plan.table.columns[part.column].type
+        if not _compares_alike(kind, part.collation, wanted.pop(number), services):
+            return False
+    whole_key = parts is plan.table.primary_key.parts and len(parts) > 0
+    return not wanted or (whole_key and wanted.keys() <= set(numbers.values()))
+
+
+def _compares_alike(kind: LogicalType, collation: str, using: str, services: OptimizerServices) -> bool:
+    """Whether a key part sorts values of a type so that those equal under ``using`` are neighbours."""
+    if not honours_collation(kind):
+        return kind.is_numeric
+    return fold(collation) == fold(using) and services.collation(collation).order_preserving
+
+
+def _key_parts(plan: nodes.IndexAccess) -> Sequence[KeyPart | IndexPart]:
+    path = plan.access.path
+    if path.index is None:
+        return plan.table.primary_key.parts
+    return next(each.parts for each in plan.table.indexes if fold(each.name) == fold(path.index))
+
+
 def _remaining_parts(plan: nodes.IndexAccess) -> Sequence[KeyPart | IndexPart]:
     """The key parts that rows of an access path are ordered by; none where they are in no order."""
     path = plan.access.path
     if path.reverse or path.kind not in (AccessKind.SCAN, AccessKind.RANGE):
         return ()
-    if path.index is None:
-        return plan.table.primary_key.parts[path.equal :]
-    index = next(each for each in plan.table.indexes if fold(each.name) == fold(path.index))
-    return index.parts[path.equal :]
+    return _key_parts(plan)[path.equal :]
 
 
 def _leads(
@@ -120,7 +199,4 @@ def _leads(
     place = next((p for c, p in zip(plan.columns, plan.positions, strict=True) if c.id == key.id), None)
     if place is None or parts[0].column != place:
         return False
-    if not honours_collation(key.type):
-        return key.type.is_numeric
-    collation = parts[0].collation
-    return fold(collation) == fold(using) and services.collation(collation).order_preserving
+    return _compares_alike(key.type, parts[0].collation, using, services)

@@ -122,6 +122,22 @@ def _merge_join(join: nodes.HashJoin, left_order: ColumnRef, right_order: Column
     )
 
 
+def as_hash_join(join: nodes.MergeJoin) -> nodes.HashJoin:
+    """The same join by a hash table, where a side no longer comes in order."""
+    return nodes.HashJoin(
+        join.columns,
+        join.kind,
+        join.left,
+        join.right,
+        join.left_keys,
+        join.right_keys,
+        join.using,
+        join.residual,
+        join.left_flag,
+        join.right_flag,
+    )
+
+
 def _cost_to_hash(side: nodes.PlanNode, rows: float, pairs: Sequence[KeyPair]) -> float:
     """What a side costs as the one to hash: a key that cannot repeat needs no lists."""
     unique = holds_unique_key(side, [pair.right for pair in pairs], [pair.using for pair in pairs])

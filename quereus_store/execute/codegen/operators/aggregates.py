@@ -10,6 +10,8 @@ all rows are in, each aggregate is one C loop over its slice of the list::
     ...
     for key, values in groups.items():
         rows.append((key, len(values), sum_(values)))
+
+Where the rows come in the order of the keys, groups are finished and handed on between two batches.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ from quereus_store.plan.expressions import (
     map_children,
 )
 from quereus_store.types.sortkeys import identity_key, order_key
+
+_COMPLETE_GROUPS = 500
+"""So many groups are collected before those that are complete are handed on."""
 
 
 @dataclass(slots=True)
@@ -104,9 +109,11 @@ def aggregate(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
     counted = _row_count(compiler, node)
     if counted is not None:
         return compiler.over_batches(f"([{counted}],)", node.columns)
-    if compiler.memory_limit:
+    if compiler.memory_limit and not node.streamed:
         return spilling_groups(compiler, node)
     pipeline = compiler.open(node.input)
+    if node.streamed:
+        return compiler.over_batches(_groups(compiler, node, pipeline), node.columns)
     if not node.keys:
         return compiler.over_batches(f"({_one_group(compiler, node, pipeline)},)", node.columns)
     return compiler.over_batches(
@@ -299,19 +306,52 @@ def _write_groups(
         body = f"groups[{key}].append({values[0]})"
     else:
         body = f"groups[{key}].extend(({', '.join(values)}))"
+    empty = f"{module.helper(defaultdict)}({kind})"
+    if node.streamed:
+        return _write_stream(compiler, pipeline, body, empty, (width, result))
     name = module.name("groups")
     with module.block(f"def {name}():"):
-        module.line(f"groups = {module.helper(defaultdict)}({kind})")
+        module.line(f"groups = {empty}")
         compiler.row_loop(pipeline, [body])
-        module.line("rows = []")
-        with module.block("for key, values in groups.items():"):
-            if width == 1:
-                module.line("column0 = values")
-            else:
-                for index in range(width):
-                    module.line(f"column{index} = values[{index}::{width}]")
-            module.line(f"rows.append({result})")
-        module.line("return rows")
+        _write_rows(compiler, width, result)
+    return f"{name}()"
+
+
+def _write_rows(compiler: QueryCompiler, width: int, result: str) -> None:
+    """Write what makes one result row of each group in ``groups``, and returns them."""
+    module = compiler.module
+    module.line("rows = []")
+    with module.block("for key, values in groups.items():"):
+        if width == 1:
+            module.line("column0 = values")
+        else:
+            for index in range(width):
+                module.line(f"column{index} = values[{index}::{width}]")
+        module.line(f"rows.append({result})")
+    module.line("return rows")
+
+
+def _write_stream(
+    compiler: QueryCompiler, pipeline: Pipeline, body: str, empty: str, row: tuple[int, str]
+) -> str:
+    """Groups of rows that come in the order of their keys: all but the last one met are complete."""
+    module = compiler.module
+    finish, name = module.name("finish"), module.name("groups")
+    with module.block(f"def {finish}(groups):"):
+        _write_rows(compiler, *row)
+    flush = [
+        f"if len(groups) > {_COMPLETE_GROUPS}:",
+        "    key, values = groups.popitem()",
+        f"    yield {finish}(groups)",
+        f"    groups = {empty}",
+        "    groups[key] = values",
+    ]
+    pipeline.per_batch[:0] = flush
+    with module.block(f"def {name}():"):
+        module.line(f"groups = {empty}")
+        compiler.row_loop(pipeline, [body])
+        with module.block("if groups:"):
+            module.line(f"yield {finish}(groups)")
     return f"{name}()"
 
 
