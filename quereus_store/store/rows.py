@@ -41,6 +41,7 @@ class RowStore:
         "keys_of",
         "prefix",
         "probe",
+        "probes",
         "schema",
         "store",
         "width",
@@ -57,8 +58,9 @@ class RowStore:
         self.key_of = self.keys.encode
         self.keys_of = self.keys.encode_many
         self._key_values = _comparable(columns, positions)
-        self.probe = key_encoder(columns, prefix=self.prefix).encode
-        """The key that a tuple of key values has."""
+        of_values = key_encoder(columns, prefix=self.prefix)
+        self.probe, self.probes = of_values.encode, of_values.encode_many
+        """The key that a tuple of key values has, and those of many tuples."""
         self.encode, self.encode_many = row_encoder()
         has_documents = any(_may_hold_documents(column.type) for column in schema.columns)
         self.decode_one, self._decode_many = row_decoder(has_documents)
@@ -91,6 +93,11 @@ class RowStore:
         """Whether these rows surely have the same key."""
         values = self._key_values
         return values is not None and bool(values(old) == values(new))
+
+    def keep_keys(self, old: Sequence[Row], new: Sequence[Row]) -> bool:
+        """:meth:`keeps_key` for many rows, in order."""
+        values = self._key_values
+        return values is not None and list(map(values, old)) == list(map(values, new))
 
     def keys_like(self, other: RowStore) -> bool:
         """Whether equal rows have equal keys here and there (the stores' prefixes aside)."""

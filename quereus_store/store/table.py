@@ -137,7 +137,7 @@ class StoreTable:
 
     def points(self, transaction: Transaction, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
         """The row, or None, of each primary key."""
-        return self._fetch(transaction.kv, list(map(self._probe, keys)))
+        return self._fetch(transaction.kv, self.rows.probes(keys))
 
     def _fetch(self, kv: ReadTransaction, keys: Sequence[bytes]) -> list[Row | None]:
         values = kv.get_many(keys)

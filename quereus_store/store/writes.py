@@ -356,7 +356,8 @@ def _apply(kv: WriteTransaction, changes: list[_Change]) -> bool:
 def _changes(
     rows: RowStore, indexes: Sequence[IndexStore], old: Sequence[Row], new: Sequence[Row]
 ) -> list[_Change]:
-    old_keys, keys = rows.keys_of(old), rows.keys_of(new)
+    keys = rows.keys_of(new)
+    old_keys = keys if rows.keep_keys(old, new) else rows.keys_of(old)
     items = list(zip(keys, rows.encode_many(new), strict=True))
     if old_keys == keys:
         changes = [_Change(None, rewritten=items)]

@@ -18,10 +18,11 @@ class Data:
     """Rows of the tables, and keys to look for.
 
     ``items`` are ``(id, grp, code, price)``, ``groups`` are ``(id, name, region)``, ``probes``
-    ``(id, code)`` and ``documents`` ``(id, JSON text)``.
+    ``(id, code)`` and ``documents`` ``(id, JSON text)``; ``changed_items`` are the items at other prices.
     """
 
     items: list[tuple[int, int, str, float]]
+    changed_items: list[tuple[int, int, str, float]]
     groups: list[tuple[int, str, str]]
     probes: list[tuple[int, str]]
     documents: list[tuple[int, str]]
@@ -48,4 +49,5 @@ def make_data(rows: int) -> Data:
         )
         for number in range(rows // 5)
     ]
-    return Data(items, groups, list(enumerate(codes)), documents, ids, codes)
+    changed = [(number, group, code, price + 0.25) for number, group, code, price in items]
+    return Data(items, changed, groups, list(enumerate(codes)), documents, ids, codes)

@@ -17,8 +17,9 @@ constraint interferes; otherwise the careful way decides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.execute.codegen.expressions import tuple_display
@@ -178,10 +179,9 @@ def refuse_repeated(new: Sequence[Row], found: Sequence[Row | None], key: Sequen
     """Raise Trouble if two rows have one key: the second then meets the first."""
     if len(new) < 2:
         return
-    if len({tuple([row[column] for column in key]) for row in new}) < len(new):
-        raise Trouble
-    met = [tuple([row[column] for column in key]) for row in found if row is not None]
-    if len(set(met)) < len(met):
+    key_of: Callable[[Row], Any] = itemgetter(*key) if key else len
+    met = [row for row in found if row is not None]
+    if len(set(map(key_of, new))) < len(new) or len(set(map(key_of, met))) < len(met):
         raise Trouble
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, islice, pairwise
-from operator import attrgetter, eq, itemgetter, lt
+from operator import attrgetter, eq, is_not, itemgetter, lt
 from typing import Any, TypeAlias
 
 from quereus_store.errors import InternalError
@@ -45,6 +45,9 @@ SMALLEST = 128
 """A chunk that shrinks below this joins its neighbour if there is room."""
 SPARSE = 16
 """With up to so many rows per chunk a batch is written row by row."""
+
+MANY = 16
+"""From one row in so many on, changing rows passes over all of them."""
 
 SAME = 16
 """Up to so many rows with equal own halves are counted singly."""
@@ -474,6 +477,31 @@ class SortedRows:
                     changed[place] = row
                 swap.replace(number, chunk.keys.copy(), changed)
         self._adopt(swap, 0)
+        return SortedRows.restore, self, frozen
+
+    def exchange(self, old: Sequence[Row], new: Sequence[Row]) -> Undo | None:
+        """Put new rows in the places of old ones, which are known by identity; None if some are not here.
+
+        One pass over all rows: for changes of a good part of them, whose keys stay.
+        """
+        new_of = dict(zip(map(id, old), new, strict=True))
+        if len(new_of) < len(old):
+            return None
+        missing = len(new_of)
+        frozen = self.freeze()
+        chunks = self.chunks.copy()
+        for number, chunk in enumerate(chunks):
+            if new_of.keys().isdisjoint(map(id, chunk.rows)):
+                continue
+            rows = list(map(new_of.get, map(id, chunk.rows), chunk.rows))
+            missing -= sum(map(is_not, rows, chunk.rows))
+            chunks[number] = Chunk(chunk.keys, rows, self._owner, chunk.halves)
+            chunks[number].keys_owner = chunk.keys_owner
+        if missing:
+            return None
+        self.chunks = chunks
+        self.lasts = self.lasts.copy()
+        self._outer_owned = True
         return SortedRows.restore, self, frozen
 
     def _replace_singly(self, keys: list[Key], rows: list[Row]) -> None:

@@ -27,7 +27,7 @@ from quereus_store.modules.contract import (
     UniqueViolation,
     predicate_function,
 )
-from quereus_store.modules.memory.chunks import DuplicateKey, Key, SortedRows, gather, sort_by_key
+from quereus_store.modules.memory.chunks import MANY, DuplicateKey, Key, SortedRows, gather, sort_by_key
 from quereus_store.modules.memory.keys import KeyOf, index_key_of, primary_key_of
 from quereus_store.modules.memory.transactions import Snapshot, TableState, Writer
 from quereus_store.schema.objects import IndexSchema, TableSchema, UniqueConstraint, fold
@@ -327,11 +327,13 @@ class MemoryTable:
                 changed = [own for own in compress(after, map(ne, before, after)) if own is not None]
                 if _any_taken(tree, sorted(handle.key.without_nulls(changed))):
                     return False
-            plans.append((tree, _nested(before, old_keys), _nested(after, keys)))
+            entries = _nested(before, old_keys)
+            stays = old_keys == keys and before == after
+            plans.append((tree, entries, entries if stays else _nested(after, keys)))
         token = transaction.savepoint()
         try:
             for tree, from_keys, to_keys in plans:
-                _replace_entries(transaction, tree, from_keys, to_keys, new)
+                _replace_entries(transaction, tree, from_keys, to_keys, old, new)
         except DuplicateKey:
             transaction.rollback_to(token)
             return False
@@ -421,13 +423,23 @@ def _replace_entry(
 
 
 def _replace_entries(
-    transaction: Writer, tree: SortedRows, old_keys: list[Any], keys: list[Any], rows: Sequence[Row]
+    transaction: Writer,
+    tree: SortedRows,
+    old_keys: list[Any],
+    keys: list[Any],
+    old: Sequence[Row],
+    rows: Sequence[Row],
 ) -> None:
     """Change many rows of a tree; raises DuplicateKey with the tree half changed."""
     log = transaction.log
-    if old_keys == keys:
+    if old_keys is keys or old_keys == keys:
         kept = [key is not None for key in keys]
-        log(*tree.replace_many(*sort_by_key(list(compress(keys, kept)), list(compress(rows, kept)))))
+        undo = None
+        if len(keys) * MANY > tree.count:
+            undo = tree.exchange(list(compress(old, kept)), list(compress(rows, kept)))
+        if undo is None:
+            undo = tree.replace_many(*sort_by_key(list(compress(keys, kept)), list(compress(rows, kept))))
+        log(*undo)
         return
     same = [key is not None and key == before for before, key in zip(old_keys, keys, strict=True)]
     gone = [key for key, stays in zip(old_keys, same, strict=True) if not stays and key is not None]

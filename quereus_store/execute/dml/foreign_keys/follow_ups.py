@@ -44,6 +44,18 @@ class FollowUp:
         self, runtime: MutationRuntime, affected: Sequence[Affected], found: Sequence[Sequence[Row]]
     ) -> None:
         """Change the children found for each affected parent row; each child once."""
+        if len(affected) == 1:
+            values = self._values(affected[0])
+            rows = [row + values for row in found[0]] if values else list(found[0])
+        else:
+            rows = self._each_once(affected, found)
+        if rows:
+            statement = self._compiled()
+            inner = statement.runtime(runtime.session, runtime.transaction, (), rows)
+            inner.follow_ups = runtime.follow_ups
+            statement.run(inner)
+
+    def _each_once(self, affected: Sequence[Affected], found: Sequence[Sequence[Row]]) -> list[Row]:
         child = self._reference.child
         seen: set[Any] = set()
         rows: list[Row] = []
@@ -54,11 +66,7 @@ class FollowUp:
                 if identity not in seen:
                     seen.add(identity)
                     rows.append(row + values)
-        if rows:
-            statement = self._compiled()
-            inner = statement.runtime(runtime.session, runtime.transaction, (), rows)
-            inner.follow_ups = runtime.follow_ups
-            statement.run(inner)
+        return rows
 
     def _values(self, parent: Affected) -> Row:
         if self._action is ReferentialAction.CASCADE and parent.after is not None:
