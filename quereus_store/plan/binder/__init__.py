@@ -29,6 +29,7 @@ module                 holds
                        all in ``view_lineage``
 ``view_joins``         views of joins: captured rows in ``join_rows``, then one statement a table
                        (``join_writes``, ``join_inserts``, ``join_decomposed``)
+``set_writes``         views of set operations: routing to legs, existence flags
 ``logical_writes``     logical tables: their constraints as checks (``logical_constraints``),
                        foreign keys between them (``logical_references``)
 ``determinism``        what may not stand in stored expressions

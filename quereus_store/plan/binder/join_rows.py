@@ -115,19 +115,38 @@ def _unchanged(target: Target) -> Target:
     return target
 
 
-class CapturedRows:
-    """The captured rows of one statement, and the mutations that read them."""
+class GivenTable:
+    """Captured rows as a common table of the mutations that read them."""
 
-    def __init__(self, statement: JoinStatement, plan: PlanNode) -> None:
-        self.statement = statement
-        self.plan = plan
-        self.steps: list[MutationPlan] = []
-        context = statement.environment.context
+    def __init__(self, environment: Environment, plan: PlanNode) -> None:
+        context = environment.context
         number = context.number()
-        scanned = tuple(statement.environment.renumbered(plan.columns))
+        scanned = tuple(environment.renumbered(plan.columns))
         self._table = CommonTable(number, CAPTURED, GivenRows(scanned, 0, _ESTIMATE), True)
         entry = CommonTableEntry(CAPTURED, number, scanned)
         self.environment = Environment(context, context.schema_path, {CAPTURED: entry})
+
+    def given(self, plan: MutationPlan) -> MutationPlan:
+        """A mutation that was bound in this environment, with the captured rows at hand."""
+        return replace(plan, common_tables=(self._table, *plan.common_tables))
+
+    def result(self, relation: nodes.Relation) -> Bound:
+        """A FROM over the captured rows, read when all mutations are done."""
+        return bind_from(self.environment, relation, None)
+
+    def finished(self, plan: PlanNode, tables: tuple[CommonTable, ...]) -> PlanNode:
+        """A plan over :meth:`result` with the captured rows bound around it, and other ``tables``."""
+        return With(plan.columns, (self._table, *tables), plan)
+
+
+class CapturedRows(GivenTable):
+    """The captured rows of one statement, and the mutations that read them."""
+
+    def __init__(self, statement: JoinStatement, plan: PlanNode) -> None:
+        super().__init__(statement.environment, plan)
+        self.statement = statement
+        self.plan = plan
+        self.steps: list[MutationPlan] = []
 
     def add(self, node: nodes.DataModification, side: int | None) -> None:
         """One more mutation, bound over the captured rows; of a side, or of a table that is none."""
@@ -139,15 +158,7 @@ class CapturedRows:
             plan = bind_update(self.environment, node, adapt)
         else:
             plan = bind_delete(self.environment, node, adapt)
-        self.steps.append(replace(plan, common_tables=(self._table, *plan.common_tables)))
-
-    def result(self, relation: nodes.Relation) -> Bound:
-        """A FROM over the captured rows, read when all mutations are done."""
-        return bind_from(self.environment, relation, None)
-
-    def finished(self, plan: PlanNode) -> PlanNode:
-        """A plan over :meth:`result` with the captured rows bound around it."""
-        return With(plan.columns, (self._table, *self.statement.common_tables), plan)
+        self.steps.append(self.given(plan))
 
 
 def captured_relation() -> nodes.TableReference:

@@ -41,7 +41,7 @@ from quereus_store.plan.binder.join_rows import (
 )
 from quereus_store.plan.binder.logical_syntax import all_of, any_of, equal, negated
 from quereus_store.plan.binder.scopes import FromScope, RowScope
-from quereus_store.plan.binder.view_bodies import coded, refusal, turned_round, with_new
+from quereus_store.plan.binder.view_bodies import coded, pinned_constants, refusal, turned_round, with_new
 from quereus_store.plan.binder.view_joins import (
     JoinOutput,
     JoinView,
@@ -410,27 +410,10 @@ def pinned_columns(view: JoinView, side: int) -> dict[str, nodes.Literal]:
     """The columns of a side that the filter and the join fix to constants, by folded name."""
     pinned: dict[str, nodes.Literal] = {}
     for condition in (*view.conditions, *([] if view.where is None else [view.where])):
-        for column, constant in _constants(condition):
+        for column, constant in pinned_constants(condition):
             if view.side_of(column) == side and constant.value is not None:
                 pinned.setdefault(fold(column.column), constant)
     return pinned
-
-
-def _constants(
-    condition: nodes.Expression,
-) -> Iterator[tuple[nodes.ColumnReference, nodes.Literal]]:
-    if not isinstance(condition, nodes.BinaryOperation):
-        return
-    if condition.operator is nodes.BinaryOperator.AND:
-        yield from _constants(condition.left)
-        yield from _constants(condition.right)
-    elif condition.operator in (nodes.BinaryOperator.EQUAL, nodes.BinaryOperator.DOUBLE_EQUAL):
-        for column, constant in (
-            (condition.left, condition.right),
-            (condition.right, condition.left),
-        ):
-            if isinstance(column, nodes.ColumnReference) and isinstance(constant, nodes.Literal):
-                yield column, constant
 
 
 def _check_filled(
@@ -521,7 +504,7 @@ def _returning(
     operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
     images = ReturningRows(statement.qualifier, view.schema, new, old, view.unknown)
     returned = returning_over(statement.environment, images, node.returning, operation)
-    return rows.finished(Project(returned.columns, bound.plan, returned.expressions))
+    return rows.finished(Project(returned.columns, bound.plan, returned.expressions), statement.common_tables)
 
 
 def _read_again(

@@ -489,3 +489,21 @@ def with_new(expression: nodes.Expression, new: Callable[[str], nodes.Expression
     changed = traversal.transform(expression, change)
     assert isinstance(changed, nodes.Expression)
     return changed
+
+
+def pinned_constants(
+    condition: nodes.Expression | None,
+) -> Iterator[tuple[nodes.ColumnReference, nodes.Literal]]:
+    """The columns that top-level conjuncts ``column = literal`` fix, with the literals."""
+    if not isinstance(condition, nodes.BinaryOperation):
+        return
+    if condition.operator is nodes.BinaryOperator.AND:
+        yield from pinned_constants(condition.left)
+        yield from pinned_constants(condition.right)
+    elif condition.operator in (nodes.BinaryOperator.EQUAL, nodes.BinaryOperator.DOUBLE_EQUAL):
+        for column, constant in (
+            (condition.left, condition.right),
+            (condition.right, condition.left),
+        ):
+            if isinstance(column, nodes.ColumnReference) and isinstance(constant, nodes.Literal):
+                yield column, constant

@@ -11,6 +11,7 @@ from quereus_store.errors import Error
 from quereus_store.functions.introspection import ColumnLineage, Lineage
 from quereus_store.plan.binder.context import BindContext, Environment
 from quereus_store.plan.binder.relations import expand_view
+from quereus_store.plan.binder.set_writes import SetView, set_view
 from quereus_store.plan.binder.view_bodies import (
     Output,
     OutputKind,
@@ -38,6 +39,9 @@ def lineage_of(context: BindContext, relation: ViewSchema | TableSchema) -> Line
             join = join_of_view(environment, relation, None)
             if join is not None:
                 return _join_lineage(join)
+            operation = set_view(environment, relation, None)
+            if operation is not None:
+                return _set_lineage(context, environment, operation)
             view = open_view(environment, relation, None)
         else:
             view = open_maintained(environment, relation, None)
@@ -85,6 +89,30 @@ def _join_lineage(view: JoinView) -> Lineage:
         keys <= shown,
         tuple(sorted({side.table.name for side in view.sides})),
         names,
+        tuple(columns),
+    )
+
+
+def _set_lineage(context: BindContext, environment: Environment, view: SetView) -> Lineage:
+    """What may be written through all legs; no column has one base column."""
+    own = view.view
+    legs = [
+        lineage_of(context, ViewSchema(own.schema, own.name, leg.query, view.names))
+        for leg in view.legs
+        if leg.writable
+    ]
+    if not all(leg.targets for leg in legs):
+        return _unwritable(environment, own)
+    constants = {name for leg in view.legs for name in leg.literals}
+    columns = [_NOWHERE if fold(name) in constants else ColumnLineage(True) for name in view.names]
+    columns += [ColumnLineage(True) for _ in view.flags]
+    targets = tuple(sorted({target for leg in legs for target in leg.targets}))
+    return Lineage(
+        all(leg.insertable for leg in legs),
+        any(leg.updatable for leg in legs),
+        all(leg.deletable for leg in legs),
+        targets,
+        view.outputs,
         tuple(columns),
     )
 

@@ -43,6 +43,7 @@ from quereus_store.plan.binder.logical_writes import (
 )
 from quereus_store.plan.binder.relations import COMMITTED, find_relation
 from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of, reference
+from quereus_store.plan.binder.set_writes import SetStatement, set_view
 from quereus_store.plan.binder.view_bodies import (
     Output,
     OutputKind,
@@ -182,6 +183,10 @@ def bind_view_mutation(
         if made is not None:
             check_decomposed(joined, made, node)
         return _bind_join(joined, node)
+    operation = None if stored is None else set_view(inner, stored, written.position)
+    if operation is not None:
+        qualifier = operation.view.name if alias is None else alias
+        return SetStatement(inner, tables, operation, qualifier, bind).bind(node)
     tables += leading(inner, before)
     view = _open(inner, node)
     if logical is not None:
