@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.modules.contract import AccessPlan, AccessRequest, ColumnConstraint
 from quereus_store.plan import nodes
 from quereus_store.plan.conditions import MIRRORED, conjuncts
 from quereus_store.plan.expressions import (
@@ -121,6 +122,7 @@ class Estimator:
         self._places: dict[int, tuple[TableSchema, int]] = {}
         self._columns: dict[int, ColumnEstimate] = {}
         self._counts: dict[int, tuple[TableSchema, float]] = {}
+        self._accesses: dict[Any, tuple[TableSchema, AccessPlan]] = {}
 
     def rows(self, plan: nodes.PlanNode) -> float:
         """About how many rows a plan gives; at least 1."""
@@ -142,6 +144,15 @@ class Estimator:
         known = self._counts.get(id(table))
         if known is None:
             known = self._counts[id(table)] = (table, self._services.row_count(table))
+        return known[1]
+
+    def look_up(self, table: TableSchema, constraints: tuple[ColumnConstraint, ...]) -> AccessPlan:
+        """How a table finds the rows for some equalities; asked once for the same ones."""
+        key = (id(table), constraints)
+        known = self._accesses.get(key)
+        if known is None:
+            found = self._services.plan_access(table, AccessRequest(constraints))
+            known = self._accesses[key] = (table, found)
         return known[1]
 
     def scan(self, plan: nodes.TableScan | nodes.IndexAccess) -> None:

@@ -318,6 +318,9 @@ class Quantified(BoundExpression):
     using: str = "BINARY"
 
 
+SUBQUERIES = (ScalarSubquery, Exists, InSubquery, Quantified)
+
+
 def children(expression: BoundExpression) -> Iterator[BoundExpression]:
     """The direct operands of an expression (not what is inside subquery plans)."""
     for name in _OPERAND_FIELDS[type(expression)]:
@@ -365,15 +368,28 @@ def _expressions_in(value: Any) -> Iterator[BoundExpression]:
 
 def walk(expression: BoundExpression) -> Iterator[BoundExpression]:
     """The expression and all its operands, outermost first (subquery plans are not entered)."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        names = _OPERAND_FIELDS[type(part)]
+        if not names:
+            continue
+        found: list[BoundExpression] = []
+        for name in names:
+            value = getattr(part, name)
+            if isinstance(value, BoundExpression):
+                found.append(value)
+            elif value is not None:
+                found += _expressions_in(value)
+        found.reverse()
+        waiting += found
 
 
 def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
     """The plans of the subqueries directly in an expression."""
     for node in walk(expression):
-        if isinstance(node, ScalarSubquery | Exists | InSubquery | Quantified):
+        if isinstance(node, SUBQUERIES):
             yield node.plan
 
 

@@ -18,8 +18,10 @@ from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import TableFunction
 from quereus_store.modules.contract import AccessPlan
 from quereus_store.plan.expressions import (
+    SUBQUERIES,
     AggregateCall,
     BoundExpression,
+    Case,
     Column,
     ColumnRef,
     SortTerm,
@@ -408,23 +410,47 @@ class MutationScan(PlanNode):
     mutation_id: int
 
 
+class _Fields(dict[type, tuple[str, ...]]):
+    """The fields of a node class whose declared type mentions one of some names, looked up once a class."""
+
+    def __init__(self, *mentioned: str) -> None:
+        self._mentioned = mentioned
+
+    def __missing__(self, node_type: type) -> tuple[str, ...]:
+        names = tuple(
+            [
+                each.name
+                for each in fields(node_type)
+                if any(name in str(each.type) for name in self._mentioned)
+            ]
+        )
+        self[node_type] = names
+        return names
+
+
+_INPUT_FIELDS = _Fields("PlanNode", "IndexAccess", "CommonTable")
+_EXPRESSION_FIELDS = _Fields("BoundExpression", "SortTerm", "AggregateCall", "WindowCall")
+
+
 def inputs(node: PlanNode) -> Iterator[PlanNode]:
     """The plans directly below a node (not those inside its expressions)."""
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in _INPUT_FIELDS[type(node)]:
+        value = getattr(node, name)
         if isinstance(value, PlanNode):
             yield value
         elif isinstance(value, tuple):
             for item in value:
-                if isinstance(item, CommonTable):
-                    yield item.plan
+                yield item.plan
 
 
 def expressions(node: PlanNode) -> Iterator[BoundExpression]:
     """The expressions directly in a node."""
-    for field in fields(node):
-        if field.name != "columns":
-            yield from _expressions_in(getattr(node, field.name))
+    for name in _EXPRESSION_FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, BoundExpression):
+            yield value
+        elif value is not None:
+            yield from _expressions_in(value)
 
 
 def _expressions_in(value: Any) -> Iterator[BoundExpression]:
@@ -460,44 +486,42 @@ def free_columns(node: PlanNode) -> frozenset[int]:
 
 def referenced_columns(expression: BoundExpression) -> set[int]:
     """Numbers of all columns that an expression reads, its subqueries' free ones included."""
+    if type(expression) is ColumnRef:
+        return {expression.id}
     used: set[int] = set()
     shared: set[int] = set()
     for part in walk(expression):
-        if isinstance(part, ColumnRef):
+        if type(part) is ColumnRef:
             used.add(part.id)
-        elif (shared_id := getattr(part, "shared_id", 0)) != 0:
-            shared.add(shared_id)
-    for plan in subplans(expression):
-        used |= free_columns(plan)
+        elif isinstance(part, SUBQUERIES):
+            used |= free_columns(part.plan)
+        elif type(part) is Case and part.shared_id:
+            shared.add(part.shared_id)
     return used - shared
 
 
 def map_inputs(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
     """The node with ``function`` applied to each plan directly below; itself if nothing changed."""
     changes: dict[str, Any] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in _INPUT_FIELDS[type(node)]:
+        value = getattr(node, name)
         if isinstance(value, PlanNode):
             changed: Any = function(value)
-        elif isinstance(value, tuple) and any(isinstance(item, CommonTable) for item in value):
-            changed = tuple(replace(item, plan=function(item.plan)) for item in value)
         else:
-            continue
+            changed = tuple([replace(item, plan=function(item.plan)) for item in value])
         if changed is not value:
-            changes[field.name] = changed
+            changes[name] = changed
     return replace(node, **changes) if changes else node
 
 
 def map_expressions(node: PlanNode, function: Callable[[BoundExpression], BoundExpression]) -> PlanNode:
     """The node with ``function`` applied to each expression directly in it."""
     changes: dict[str, Any] = {}
-    for field in fields(node):
-        if field.name == "columns":
-            continue
-        value = getattr(node, field.name)
+    for name in _EXPRESSION_FIELDS[type(node)]:
+        value = getattr(node, name)
         changed = _map_value(value, function)
         if changed is not value:
-            changes[field.name] = changed
+            changes[name] = changed
     return replace(node, **changes) if changes else node
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Protocol
 
 from quereus_store.modules.contract import AccessPlan, AccessRequest
@@ -139,6 +140,7 @@ def _optimize_subqueries(
     return bottom_up(plan, lambda node: nodes.map_expressions(node, in_expression))
 
 
+@cache
 def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     """The rules that take subqueries out of expressions, and those that follow."""
     from quereus_store.plan.rules.access import choose_access

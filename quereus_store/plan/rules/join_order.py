@@ -21,10 +21,10 @@ from quereus_store.plan import nodes
 from quereus_store.plan.conditions import conjunction, conjuncts
 from quereus_store.plan.costs import LOOKUP, PAIR, PROBE, work
 from quereus_store.plan.estimates import equal_share
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import BoundExpression, Comparison
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
-from quereus_store.plan.rules.joins import KeyPair, as_pair, hashable, lookup_rows
+from quereus_store.plan.rules.joins import KeyPair, hashable, lookup_rows
 
 _INNER = frozenset({JoinKind.INNER, JoinKind.CROSS})
 _MOST_EXHAUSTIVE = 10
@@ -83,9 +83,10 @@ def _reordered(
 ) -> nodes.PlanNode:
     graph = _Graph(leaves, conditions, context)
     written = graph.cost_of(shape)
-    best = graph.best()
-    if best.cost + max(_LEAST_SAVED, _LEAST_SHARE_SAVED * written) < written:
-        shape = best.shape
+    if written > _LEAST_SAVED:
+        best = graph.best()
+        if best.cost + max(_LEAST_SAVED, _LEAST_SHARE_SAVED * written) < written:
+            shape = best.shape
     tree = graph.build(shape)
     # Readers know columns by number; who takes them by position finds them in the order as written.
     return nodes.Join(plan.columns, *(getattr(tree, name) for name in ("kind", "left", "right", "condition")))
@@ -125,7 +126,8 @@ class _Graph:
         self.conditions = [self._condition(expression) for expression in conditions]
         self._between = [each for each in self.conditions if each.leaves & (each.leaves - 1)]
         self._neighbours = [self._next_to(1 << place) for place in range(len(leaves))]
-        self._lookups = self._possible_lookups()
+        self._pairs = self._pairs_of_leaves()
+        self._lookups: dict[tuple[int, int], float | None] = {}
 
     def _set_of(self, expression: BoundExpression) -> int:
         leaves = 0
@@ -151,14 +153,14 @@ class _Graph:
         return rows
 
     def _pair(self, expression: BoundExpression) -> KeyPair | None:
-        """The equality that a condition is between two leaves, where a hash table can serve it."""
-        for place in _places(self._set_of(expression)):
-            own = frozenset(column.id for column in self.leaves[place].columns)
-            others = frozenset(self._owner) - own
-            pair = as_pair(expression, own, others)
-            if pair is not None and hashable(pair, self._context.services.collation(pair.using)):
-                return pair
-        return None
+        """The equality that a condition is between different leaves, where a hash table can serve it."""
+        if not isinstance(expression, Comparison) or expression.operator != "=":
+            return None
+        left, right = self._set_of(expression.left), self._set_of(expression.right)
+        if not left or not right or left & right:
+            return None
+        pair = KeyPair(expression.left, expression.right, expression.using, expression)
+        return pair if hashable(pair, self._context.services.collation(pair.using)) else None
 
     def _next_to(self, leaves: int) -> int:
         near = 0
@@ -167,8 +169,8 @@ class _Graph:
                 near |= condition.leaves
         return near & ~leaves
 
-    def _possible_lookups(self) -> dict[tuple[int, int], float]:
-        """For a leaf and a neighbour: how many rows of the leaf an index finds for a row of the neighbour."""
+    def _pairs_of_leaves(self) -> dict[tuple[int, int], list[KeyPair]]:
+        """For a leaf and a neighbour: the equalities by which its rows could be looked up."""
         pairs: dict[tuple[int, int], list[KeyPair]] = {}
         for condition in self._between:
             if condition.sides is None:
@@ -176,17 +178,24 @@ class _Graph:
             first, second = condition.sides
             if first & (first - 1) or second & (second - 1):
                 continue
-            for inner, outer in ((first, second), (second, first)):
-                own = frozenset(column.id for column in self.leaves[inner.bit_length() - 1].columns)
-                pair = as_pair(condition.expression, frozenset(self._owner) - own, own)
-                if pair is not None:
-                    pairs.setdefault((inner, outer), []).append(pair)
-        found: dict[tuple[int, int], float] = {}
-        for (inner, outer), usable in pairs.items():
-            rows = lookup_rows(self.leaves[inner.bit_length() - 1], usable, self._context)
-            if rows is not None:
-                found[inner, outer] = rows
-        return found
+            equal = condition.expression
+            assert isinstance(equal, Comparison)
+            # The side that is looked up is the right one of a pair.
+            for sides, mine, theirs in (
+                ((second, first), equal.left, equal.right),
+                ((first, second), equal.right, equal.left),
+            ):
+                pairs.setdefault(sides, []).append(KeyPair(mine, theirs, equal.using, equal))
+        return pairs
+
+    def _looked_up(self, inner: int, outer: int) -> float | None:
+        """How many rows of a leaf an index finds for a row of a neighbour; None without an index."""
+        key = (inner, outer)
+        if key not in self._lookups:
+            usable = self._pairs.get(key)
+            leaf = self.leaves[inner.bit_length() - 1]
+            self._lookups[key] = None if usable is None else lookup_rows(leaf, usable, self._context)
+        return self._lookups[key]
 
     # -- costs ----------------------------------------------------------------------------------
 
@@ -216,10 +225,10 @@ class _Graph:
             (right, left, left_rows, costs[0]),
             (left, right, right_rows, costs[1]),
         ):
-            if inner & (inner - 1):
+            if inner & (inner - 1) or outer_cost + outer_rows * LOOKUP >= least:
                 continue
             for near in _bits(outer & self._neighbours[inner.bit_length() - 1]):
-                found = self._lookups.get((inner, near))
+                found = self._looked_up(inner, near)
                 if found is not None:
                     least = min(least, outer_cost + outer_rows * (LOOKUP * max(1.0, found)))
         return least + passed

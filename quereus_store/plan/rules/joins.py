@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quereus_store.modules.contract import AccessKind, AccessPlan, AccessRequest, ColumnConstraint, Comparison
+from quereus_store.modules.contract import AccessKind, AccessPlan, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.conditions import conjunction, conjuncts
@@ -166,7 +166,7 @@ def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], li
     pairs: list[KeyPair] = []
     rest: list[BoundExpression] = []
     for conjunct in conjuncts(node.condition):
-        pair = as_pair(conjunct, left_ids, right_ids)
+        pair = _as_pair(conjunct, left_ids, right_ids)
         if pair is not None and hashable(pair, context.services.collation(pair.using)):
             pairs.append(pair)
         else:
@@ -174,7 +174,9 @@ def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], li
     return pairs, rest
 
 
-def as_pair(conjunct: BoundExpression, left_ids: frozenset[int], right_ids: frozenset[int]) -> KeyPair | None:
+def _as_pair(
+    conjunct: BoundExpression, left_ids: frozenset[int], right_ids: frozenset[int]
+) -> KeyPair | None:
     """A conjunct as an equality of an expression of the left and one of the right, if it is that."""
     if not isinstance(conjunct, ComparisonExpression) or conjunct.operator != "=":
         return None
@@ -258,7 +260,7 @@ def _lookup(
         )
         for pair in usable
     )
-    access = context.services.plan_access(scan.table, AccessRequest(constraints))
+    access = context.estimates.look_up(scan.table, constraints)
     if not access.prefix or access.path.kind not in (AccessKind.POINT, AccessKind.RANGE):
         return None
     return access, [usable[position] for position in access.prefix]
