@@ -38,12 +38,15 @@ Chapter: store-and-modules, sections 2, 12 and 15.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import NewType, Protocol, Self, runtime_checkable
 
 Item = tuple[bytes, bytes]
 """A key and its value."""
+
+Previous = Callable[[], Sequence[bytes]]
+"""Gives, when asked, the values that some keys have, in their order."""
 
 Savepoint = NewType("Savepoint", int)
 """Token of an open savepoint; meaningful only to the transaction that gave it."""
@@ -116,8 +119,13 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Store ``value`` under ``key``, replacing what was there."""
         ...
 
-    def put_many(self, items: Sequence[Item]) -> None:
-        """Store all items; the last of equal keys wins.  Sorted input is fastest."""
+    def put_many(self, items: Sequence[Item], previous: Previous | None = None) -> None:
+        """Store all items; the last of equal keys wins.  Sorted input is fastest.
+
+        ``previous``, where the caller has it, gives the values that the keys (different, all of them
+        there) have now.  A backend that keeps an undo log may ask for it when a rollback needs them,
+        instead of reading them now.
+        """
         ...
 
     def insert(self, key: bytes, value: bytes) -> bool:
@@ -145,8 +153,8 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Remove ``key``; an absent key is no error."""
         ...
 
-    def delete_many(self, keys: Sequence[bytes]) -> None:
-        """Remove all ``keys``; absent ones are no error."""
+    def delete_many(self, keys: Sequence[bytes], previous: Previous | None = None) -> None:
+        """Remove all ``keys``; absent ones are no error.  ``previous``: as in :meth:`put_many`."""
         ...
 
     def delete_range(self, lower: bytes, upper: bytes | None) -> int:

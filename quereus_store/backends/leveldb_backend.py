@@ -41,7 +41,7 @@ try:
 except ImportError:  # The same binding under the name that newer interpreters have it.
     import plyvel_next as plyvel
 
-from quereus_store.backends.contract import Item, Savepoint
+from quereus_store.backends.contract import Item, Previous, Savepoint
 from quereus_store.backends.forking import abandon, watch
 from quereus_store.backends.locking import WriterLock, closed
 from quereus_store.backends.memory import find_savepoint
@@ -273,7 +273,7 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         self._note((key,))
         self._overlay.update(((key, value),))
 
-    def put_many(self, items: Sequence[Item]) -> None:
+    def put_many(self, items: Sequence[Item], previous: Previous | None = None) -> None:
         """Store items; the last of equal keys wins."""
         self._note(list(map(_key_of, items)))
         self._overlay.update(items)
@@ -329,7 +329,7 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
         """Remove a key if it is there."""
         self.delete_many((key,))
 
-    def delete_many(self, keys: Sequence[bytes]) -> None:
+    def delete_many(self, keys: Sequence[bytes], previous: Previous | None = None) -> None:
         """Remove keys that are there."""
         self._note(keys)
         self._overlay.update(dict.fromkeys(keys).items())

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import lmdb
 
-from quereus_store.backends.contract import Item, Savepoint
+from quereus_store.backends.contract import Item, Previous, Savepoint
 from quereus_store.backends.lmdb_errors import translate
 from quereus_store.backends.lmdb_long_keys import DIRECT, MARKER, Bucket, bucket_key
 from quereus_store.backends.lmdb_scan import scan_entries, scan_entry_values, scan_expanded, spans_marker
@@ -212,8 +212,8 @@ class Handle:
         self.cursors = cursors
 
 
-_Undo = tuple[Sequence[bytes], Sequence[bytes | None] | None]
-"""Keys that were written and what they held before; None: nothing at all."""
+_Undo = tuple[Sequence[bytes], Previous | Sequence[bytes | None] | None]
+"""Keys that were written and what they held before, or what can tell; None: nothing at all."""
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -292,13 +292,13 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return stored
         return self.insert_many(((key, value),)) is None
 
-    def put_many(self, items: Sequence[Item]) -> None:
+    def put_many(self, items: Sequence[Item], previous: Previous | None = None) -> None:
         """Store items; the last of equal keys wins."""
         if not items:
             return
         if self._savepoints:
             keys = list(map(_key_of, items))
-            self._undo.append((keys, self.get_many(keys)))
+            self._undo.append((keys, previous or self.get_many(keys)))
         self._run(_put_many, items)
 
     def insert_many(self, items: Sequence[Item]) -> int | None:
@@ -333,12 +333,12 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return
         self.delete_many((key,))
 
-    def delete_many(self, keys: Sequence[bytes]) -> None:
+    def delete_many(self, keys: Sequence[bytes], previous: Previous | None = None) -> None:
         """Remove keys that are there."""
         if not keys:
             return
         if self._savepoints:
-            self._undo.append((keys, self.get_many(keys)))
+            self._undo.append((keys, previous or self.get_many(keys)))
         self._run(_delete_many, keys)
 
     def delete_range(self, lower: bytes, upper: bytes | None) -> int:
@@ -367,7 +367,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         notes, self._undo = self._undo[start:], self._undo[:start]
         del self._savepoints[index + 1 :]
         for keys, values in reversed(notes):
-            self._run(_restore, keys, values)
+            self._run(_restore, keys, values() if callable(values) else values)
 
     def release(self, savepoint: Savepoint) -> None:
         """Forget a savepoint and later ones."""

@@ -17,7 +17,7 @@ from operator import itemgetter, lt
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from quereus_store.backends.contract import Item, Savepoint
+from quereus_store.backends.contract import Item, Previous, Savepoint
 from quereus_store.backends.locking import WriterLock, closed
 from quereus_store.errors import StatusCode, sql_error
 
@@ -301,7 +301,7 @@ class MemoryWriteTransaction(MemoryReadTransaction):
         """Store an item."""
         self._own_state().put(key, value)
 
-    def put_many(self, items: Sequence[Item]) -> None:
+    def put_many(self, items: Sequence[Item], previous: Previous | None = None) -> None:
         """Store items; the last of equal keys wins."""
         if not self._append(items):
             put = self._own_state().put
@@ -347,7 +347,7 @@ class MemoryWriteTransaction(MemoryReadTransaction):
         """Remove a key if it is there."""
         self._own_state().delete(key)
 
-    def delete_many(self, keys: Sequence[bytes]) -> None:
+    def delete_many(self, keys: Sequence[bytes], previous: Previous | None = None) -> None:
         """Remove keys that are there."""
         delete = self._own_state().delete
         for key in keys:

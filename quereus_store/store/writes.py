@@ -20,10 +20,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
 from operator import eq, not_
 
-from quereus_store.backends.contract import Item, ReadTransaction, WriteTransaction
+from quereus_store.backends.contract import Item, Previous, ReadTransaction, WriteTransaction
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Conflict, Row, UniqueViolation
 from quereus_store.store.indexes import Entries, IndexStore
@@ -208,8 +209,8 @@ def delete(
         entries = [index.entries(piece, keys) for index in indexes]
         transaction.add_rows(rows.store, -len(piece))
         for entry in entries:
-            kv.delete_many([key for key, _ in entry.items])
-        kv.delete_many(keys)
+            kv.delete_many([key for key, _ in entry.items], partial(_values, entry.items))
+        kv.delete_many(keys, partial(rows.encode_many, piece))
 
 
 def _delete_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> None:
@@ -234,6 +235,8 @@ class _Change:
     gone: list[bytes] = field(default_factory=list)
     come: list[Item] = field(default_factory=list)
     rewritten: list[Item] = field(default_factory=list)
+    previous: Previous | None = None
+    """Gives the values that what is rewritten has now."""
 
     @property
     def checked(self) -> bool:
@@ -343,7 +346,7 @@ def _apply(kv: WriteTransaction, changes: list[_Change]) -> bool:
         if change.gone:
             kv.delete_many(change.gone)
         if change.rewritten:
-            kv.put_many(change.rewritten)
+            kv.put_many(change.rewritten, change.previous)
         if not change.come:
             continue
         if not change.checked:
@@ -353,6 +356,10 @@ def _apply(kv: WriteTransaction, changes: list[_Change]) -> bool:
     return True
 
 
+def _values(items: Sequence[Item]) -> list[bytes]:
+    return [value for _, value in items]
+
+
 def _changes(
     rows: RowStore, indexes: Sequence[IndexStore], old: Sequence[Row], new: Sequence[Row]
 ) -> list[_Change]:
@@ -360,7 +367,7 @@ def _changes(
     old_keys = keys if rows.keep_keys(old, new) else rows.keys_of(old)
     items = list(zip(keys, rows.encode_many(new), strict=True))
     if old_keys == keys:
-        changes = [_Change(None, rewritten=items)]
+        changes = [_Change(None, rewritten=items, previous=partial(rows.encode_many, old))]
     else:
         stays = list(map(eq, old_keys, keys))
         leaves = list(map(not_, stays))

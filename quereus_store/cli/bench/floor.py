@@ -33,9 +33,9 @@ Item = tuple[bytes, bytes]
 ReadAll = Callable[[Path], list[Item]]
 PutAll = Callable[[Path, list[Item]], None]
 
-_MAP_SIZE = 1 << 32
+MAP_SIZE = 1 << 32
 _ROWS_AT_ONCE = 10_000
-_FIRST_ROWS = 16  # keys of tables start with a byte from here on; below are the catalog's
+FIRST_ROWS = 16  # keys of tables start with a byte from here on; below are the catalog's
 _ARRAY_HEADER = Struct(">BI")
 
 
@@ -57,7 +57,7 @@ def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
             continue
         read_all, put_all = RAW_STORES[engine.name]
         scanned = _filled(engine, folder / engine.name / "scan", data, index=False)
-        items = _in_load_order(read_all(_filled(engine, folder / engine.name / "load", data, index=True)))
+        items = in_load_order(read_all(_filled(engine, folder / engine.name / "load", data, index=True)))
         fresh = (folder / f"{engine.name}-put-{number}" for number in range(repeat))
         title = f"{engine.title}: put the same {len(items):,} keys and values"
         floors += [
@@ -103,7 +103,7 @@ def _filled(engine: Engine, folder: Path, data: Data, *, index: bool) -> Path:
     return path
 
 
-def _in_load_order(items: list[Item]) -> list[Item]:
+def in_load_order(items: list[Item]) -> list[Item]:
     """Items in the order of a load: batches of rows, each followed by the index entries of these rows."""
     keys = {key for key, _ in items}
     rows = [item for item in items if item[1] not in keys]
@@ -118,7 +118,7 @@ def _in_load_order(items: list[Item]) -> list[Item]:
 
 def _decode(read_all: ReadAll, path: Path) -> list[Any]:
     """All rows of a file, unpacked a thousand at a time: joined rows behind an array header are an array."""
-    values = [value for key, value in read_all(path) if key[0] >= _FIRST_ROWS]
+    values = [value for key, value in read_all(path) if key[0] >= FIRST_ROWS]
     rows: list[Any] = []
     for start in range(0, len(values), 1000):
         batch = values[start : start + 1000]
@@ -140,7 +140,7 @@ class _LmdbCommits:
     """A file of LMDB in which every put is committed."""
 
     def __init__(self, path: Path) -> None:
-        self._environment = lmdb.open(str(path), subdir=False, map_size=_MAP_SIZE)
+        self._environment = lmdb.open(str(path), subdir=False, map_size=MAP_SIZE)
 
     def put(self, key: bytes, value: bytes) -> None:
         with self._environment.begin(write=True) as transaction:
@@ -165,7 +165,7 @@ class _LeveldbCommits:
 
 def _lmdb_items(path: Path) -> list[Item]:
     with (
-        lmdb.open(str(path), subdir=False, readonly=True, lock=False, map_size=_MAP_SIZE) as environment,
+        lmdb.open(str(path), subdir=False, readonly=True, lock=False, map_size=MAP_SIZE) as environment,
         environment.begin() as transaction,
     ):
         return list(transaction.cursor())
@@ -173,7 +173,7 @@ def _lmdb_items(path: Path) -> list[Item]:
 
 def _lmdb_put(path: Path, items: list[Item]) -> None:
     with (
-        lmdb.open(str(path), subdir=False, map_size=_MAP_SIZE) as environment,
+        lmdb.open(str(path), subdir=False, map_size=MAP_SIZE) as environment,
         environment.begin(write=True) as transaction,
     ):
         transaction.cursor().putmulti(items)

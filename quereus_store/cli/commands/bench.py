@@ -45,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
     from quereus_store.cli.bench.memory import measure
     from quereus_store.cli.bench.report import as_chart, as_json, print_floor, print_growth, print_results
     from quereus_store.cli.bench.runner import run_cases
+    from quereus_store.cli.bench.write_cases import WRITE_CASES
+    from quereus_store.cli.bench.write_floor import measure_write_floor
     from quereus_store.cli.progress import progress_bar
 
     wanted = options.engines.split(",") if options.engines else [engine.name for engine in ENGINES]
@@ -68,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
             floors = measure_floor(data, folder / "floor", options.repeat) + measure_codec(
                 data, options.repeat
             )
+            changes = [case for case in cases if case in WRITE_CASES]
+            floors += measure_write_floor(changes, data, folder / "changes", options.repeat)
         memory = measure(folder, options.memory_rows) if options.memory_rows else None
         growths = []
         if options.growth:
