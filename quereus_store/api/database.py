@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from quereus_store import views
@@ -45,6 +46,9 @@ STORAGE_OPTIONS = frozenset(
 )
 """What a storage takes; a database in memory has no use for them, and lets the same call be made for it."""
 
+_SHARED_OPTIONS = MappingProxyType({"readonly": False, "synchronous": "full"})
+"""What all connections to a file have in common, with what holds where nothing is said."""
+
 
 @dataclass(slots=True)
 class Database(BoundToProcess):
@@ -54,6 +58,7 @@ class Database(BoundToProcess):
     path: Path | None = None
     backend: str = "memory"
     _connections: int = 0
+    _options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _key: Any = None
     _closing: Callable[[Database], None] | None = field(default=None, repr=False)
 
@@ -176,10 +181,12 @@ class _OpenDatabases:
                 raise sql_error(
                     StatusCode.MISUSE, f"'{path}' is open with backend '{database.backend}' in this process"
                 )
+            if database is not None:
+                _refuse_other_options(database, options)
             if database is None:
                 store = open_store(path, backend, **options)
                 database = Database(_engine([store, MemoryModule()], store.name), path, backend)
-                database._key = key
+                database._key, database._options = key, options
                 database._closing = self._release
                 self._open[key] = database
             database._connections += 1
@@ -199,6 +206,18 @@ class _OpenDatabases:
                 # It is still open, then, and the next connection must find it.
                 self._open[database._key] = database
                 raise
+
+
+def _refuse_other_options(database: Database, options: Mapping[str, Any]) -> None:
+    """Raise MISUSE where a connection asks for what the open file cannot be for it alone."""
+    for name, usual in _SHARED_OPTIONS.items():
+        present = database._options.get(name, usual)
+        if name in options and options[name] != present:
+            raise sql_error(
+                StatusCode.MISUSE,
+                f"'{database.path}' is open in this process with {name} = {present!r}: close its connections "
+                f"first to open it with {name} = {options[name]!r}",
+            )
 
 
 _OPEN = _OpenDatabases()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -271,3 +272,17 @@ def test_sizes_that_are_no_number(connection: Connection) -> None:
     assert connection.execute("select zeroblob(?), repeat('a', -5)", (float("inf"),)).fetchone() == (None, "")
     with refused(DataError, StatusCode.MISMATCH, "Cannot convert"):
         connection.execute("insert into crew values (zeroblob(2), 'x')")
+
+
+def test_connections_to_one_file_agree_on_what_it_is_open_for(tmp_path: Path) -> None:
+    path = tmp_path / "one.qdb"
+    with closing(quereus_store.connect(path)):
+        for option, value in (("readonly", True), ("synchronous", "off")):
+            with pytest.raises(ProgrammingError, match=f"open in this process with {option} ="):
+                quereus_store.connect(path, **{option: value})
+        with closing(quereus_store.connect(path, readonly=False, synchronous="full", cache_size=1)):
+            pass
+    with closing(quereus_store.connect(path, readonly=True)), closing(quereus_store.connect(path)) as same:
+        assert same.execute("select 1").fetchone() == (1,)
+        with pytest.raises(OperationalError, match="read-only"):
+            same.execute("create table t (a integer primary key)")
