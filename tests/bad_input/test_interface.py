@@ -278,7 +278,7 @@ def test_connections_to_one_file_agree_on_what_it_is_open_for(tmp_path: Path) ->
     path = tmp_path / "one.qdb"
     with closing(quereus_store.connect(path)):
         for option, value in (("readonly", True), ("synchronous", "off")):
-            with pytest.raises(ProgrammingError, match=f"open in this process with {option} ="):
+            with pytest.raises(InterfaceError, match=f"open in this process with {option} ="):
                 quereus_store.connect(path, **{option: value})
         with closing(quereus_store.connect(path, readonly=False, synchronous="full", cache_size=1)):
             pass
