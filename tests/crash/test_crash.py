@@ -46,6 +46,19 @@ class Nursery:
             self._lines += [line.decode() for line in lines]
         return self._lines.pop(0)
 
+    def let_die(self, job: str, backend: str, path: Path, number: int) -> int | None:
+        """Let a writer work until it kills itself (None), or does not and tells a number."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{job} {backend} normal {path} {number}\n".encode())
+        self.process.stdin.flush()
+        begun = self.line()
+        assert begun is not None
+        assert begun.startswith("begun"), begun
+        told = None
+        while (line := self.line()) != "dead":
+            told = _told(line)
+        return told
+
     def kill_one(self, job: str, backend: str, path: Path, number: int, dice: Random) -> int:
         """Let a writer take up to a dozen steps, kill it within the next; the last number that it told of.
 
@@ -167,6 +180,32 @@ def test_a_schema_change_is_made_or_not(
             assert shape_of(connection, reshaping.shape(changes)[0]) == reshaping.shape(changes)
             in_order(connection, thoroughly=round_ % 7 == 6)
     assert changes > 8
+
+
+@pytest.mark.parametrize("backend", ["lmdb", "leveldb"])
+def test_killed_while_rows_are_rewritten(
+    backend: str, nursery: Nursery, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Every schema change in turn, over rows of many batches, killed at its n-th write to the storage."""
+    path, dice, rows = tmp_path / "items", Random(backend), 1500
+    attempts = 20 if pytestconfig.getoption("--long") else 1
+    with quereus_store.connect(path, backend=backend) as connection:
+        reshaping.fill(connection, rows)
+    deaths = change = 0
+    while change < len(reshaping.CHANGES):
+        # The last attempt has more writes than any change makes.
+        for moment in (*(dice.randrange(16) for _ in range(attempts)), 999):
+            survived = nursery.let_die("reshape_and_die", backend, path, change * 1000 + moment) is not None
+            change += survived
+            deaths += not survived
+            expected = reshaping.shape(change, rows)
+            with quereus_store.connect(path, backend=backend) as connection:
+                assert shape_of(connection, expected[0]) == expected
+                if not survived or change % 5 == 0:
+                    in_order(connection, thoroughly=survived)
+            if survived:
+                break
+    assert deaths > 5
 
 
 def shape_of(

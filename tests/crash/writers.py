@@ -8,11 +8,14 @@ process itself never opens a database.
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 
 import quereus_store
+from quereus_store.store import building
 from tests.crash import bank, reshaping
 
 
@@ -46,9 +49,41 @@ def reshape(connection: quereus_store.Connection, number: int) -> None:
         tell("done", number)
 
 
+def reshape_and_die(connection: quereus_store.Connection, number: int) -> None:
+    """The schema change that the number names, until the write to the storage that it names.
+
+    The number is the change times a thousand and the count of the writes that are still made.
+    Indexes are built in many small runs, so that there is a middle to die in.
+    """
+    change, left = divmod(number, 1000)
+    building.ENTRIES_AT_ONCE = 500
+    with connection.transaction():
+        connection.execute("delete from made where change < 0")
+        transaction = connection.session.transaction
+        assert transaction is not None
+        writer = type(transaction.writer("store").kv)
+    writes = itertools.count()
+
+    def dying(method: Callable[..., object]) -> Callable[..., object]:
+        def write(*arguments: object, **options: object) -> object:
+            if next(writes) == left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*arguments, **options)
+
+        return write
+
+    for name in ("put", "put_many", "insert_many", "delete_range", "commit"):
+        setattr(writer, name, dying(getattr(writer, name)))
+    tell("begun", os.getpid())
+    reshaping.change(connection, change)
+    tell("done", next(writes))
+    os._exit(0)
+
+
 JOBS: Mapping[str, Callable[[quereus_store.Connection, int], None]] = {
     "keep_books": keep_books,
     "reshape": reshape,
+    "reshape_and_die": reshape_and_die,
 }
 
 

@@ -1,9 +1,9 @@
 """Several processes with several threads each fight for the keys of one LMDB file; no constraint ever gives.
 
-What is asserted: in every snapshot that any worker takes, no constraint is violated and the rows are as many
-as the journal says; at the end every step that a worker was told is committed stands in the journal
-and no other does; ``quereus check`` finds rows, indexes and constraints in order.  The seed decides what workers
-try; who comes first is left to chance, which is the point.
+What is asserted: in every snapshot that any worker takes, no constraint is violated and the rows are as
+many as the journal says; at the end every step that a worker was told is committed stands in the journal
+and no other does; ``quereus check`` finds rows, indexes and constraints in order.  The seed decides what
+workers try; who comes first is left to chance, which is the point.
 """
 
 from __future__ import annotations
