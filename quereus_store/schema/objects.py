@@ -371,11 +371,12 @@ class Catalog:
 
     schemas: Mapping[str, Schema]
     version: int = 0
+    has_assertions: bool = field(init=False, compare=False, repr=False)
 
-    @property
-    def has_assertions(self) -> bool:
-        """Whether any schema holds an assertion."""
-        return any(schema.assertions for schema in self.schemas.values())
+    def __post_init__(self) -> None:
+        # Asked for with every change of a row.
+        found = any(schema.assertions for schema in self.schemas.values())
+        object.__setattr__(self, "has_assertions", found)
 
     def schema(self, name: str) -> Schema | None:
         """The schema of that name, any case."""

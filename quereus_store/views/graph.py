@@ -33,13 +33,15 @@ class Graph:
     """The live maintained tables of one catalog, sources before their readers.
 
     ``broken`` are those whose bodies cannot be bound although no statement made them stale: a
-    function or module that this process lacks.
+    function or module that this process lacks.  ``routes`` is for the maintainer to remember in what
+    is done about changes of a table.
     """
 
     members: tuple[Member, ...]
     sources: frozenset[TableKey]
     broken: tuple[tuple[TableSchema, Error], ...] = ()
     by_key: Mapping[TableKey, Member] = field(default_factory=dict)
+    routes: dict[object, object] = field(default_factory=dict, compare=False)
     _readers: dict[frozenset[TableKey], tuple[Member, ...]] = field(default_factory=dict, compare=False)
 
     def readers(self, keys: Iterable[TableKey]) -> tuple[Member, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quereus_store.execute.dml.changes import Change
 from quereus_store.execute.engine import Engine
@@ -22,14 +22,27 @@ from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
 from quereus_store.views import attaching, creating, refreshing, reporting, restoring, staleness
 from quereus_store.views.body import TableKey, key_of
-from quereus_store.views.graph import Graphs, Member
+from quereus_store.views.graph import Graph, Graphs, Member
 from quereus_store.views.parents import FollowUp
-from quereus_store.views.plans import Strategies
+from quereus_store.views.plans import Maintained, Strategies
 from quereus_store.views.rows import Delta, net_delta
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
     from quereus_store.execute.transactions import Transaction
+
+
+class Station(NamedTuple):
+    """A maintained table that a change comes by.
+
+    ``is_read``: others read it.  ``direct``: it reads nothing but the one table where the change begins.
+    """
+
+    maintained: Maintained
+    sources: tuple[TableKey, ...]
+    key: TableKey
+    is_read: bool
+    direct: bool
 
 
 class Maintainer:
@@ -109,22 +122,45 @@ class Maintainer:
             staleness.give_up(transaction, graph.broken)
             graph = self.graphs.graph(transaction.catalog)
         deltas = _deltas(log)
+        if not any(deltas.values()):
+            return
         waiting: list[FollowUp] = []
-        for member in graph.readers(deltas):
-            relevant = {key: delta for key in member.body.sources if (delta := deltas.get(key))}
-            if not relevant:
-                continue
-            maintained = self.strategies.of(member)
+        logs_all = self.engine.records_changes or transaction.catalog.has_assertions
+        for station in self._route(graph, deltas):
+            relevant: Mapping[TableKey, Delta] = deltas
+            if not station.direct or len(deltas) > 1:
+                relevant = {key: delta for key in station.sources if (delta := deltas.get(key))}
+                if not relevant:
+                    continue
+            maintained = station.maintained
             difference = maintained.difference(session, transaction, relevant)
             if not difference:
                 continue
-            waiting += maintained.writer.write(session, transaction, difference)
-            key = key_of(member.table)
-            if key in graph.sources:
-                known = deltas.get(key)
+            logs = logs_all or station.is_read
+            waiting += maintained.writer.write(session, transaction, difference, logs=logs)
+            if station.is_read:
+                known, key = deltas.get(station.key), station.key
                 deltas[key] = difference.delta if known is None else _joined(known, difference.delta)
         for follow_up in waiting:
             follow_up()
+
+    def _route(self, graph: Graph, changed: Mapping[TableKey, Delta]) -> Sequence[Station]:
+        """Where a change of these tables leads, in order; remembered for each table that changes alone."""
+        routes: Any = graph.routes
+        asked = next(iter(changed)) if len(changed) == 1 else frozenset(changed)
+        found: Sequence[Station] | None = routes.get(asked)
+        if found is None:
+            found = routes[asked] = [
+                Station(
+                    self.strategies.of(member),
+                    tuple(member.body.sources),
+                    key := key_of(member.table),
+                    key in graph.sources,
+                    changed.keys() == member.body.sources.keys(),
+                )
+                for member in graph.readers(changed)
+            ]
+        return found
 
     def rebuild(self, session: Session, transaction: Transaction, member: Member) -> Delta:
         """Compute one table anew and write what differs."""
@@ -138,7 +174,10 @@ class Maintainer:
 def _deltas(log: Sequence[Change]) -> dict[TableKey, Delta]:
     """What the statement did to each table, net."""
     if len(log) == 1:
-        return {key_of(log[0].table): net_delta(log[0].table, log)}
+        ((table, _, old, new),) = log
+        if not old or not new:
+            return {(table.schema, table.name): Delta(list(old), list(new))}
+        return {key_of(table): net_delta(table, log)}
     by_table: dict[TableKey, list[Change]] = {}
     for change in log:
         by_table.setdefault(key_of(change.table), []).append(change)

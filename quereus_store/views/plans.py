@@ -100,6 +100,7 @@ class Maintained:
 
     def __init__(self, engine: Engine, member: Member) -> None:
         self.table = member.table
+        self._handle = engine.table(member.table)
         self._engine = engine
         self._member = member
         self._rows = RowSet(member.table)
@@ -166,11 +167,13 @@ class Maintained:
 
     def _points(self, transaction: Any, keys: list[tuple[Any, ...]]) -> list[Row | None]:
         """The stored rows of these primary keys."""
-        handle = self._engine.table(self.table)
-        return handle.points(transaction.reader(self.table.module), keys)
+        reader = transaction.reader(self.table.module)
+        if len(keys) == 1:
+            return [self._handle.point(reader, keys[0])]
+        return self._handle.points(reader, keys)
 
     def _count_stored(self, transaction: Any) -> int:
-        return self._engine.table(self.table).count(transaction.reader(self.table.module))
+        return self._handle.count(transaction.reader(self.table.module))
 
     def _normalized(self, plan: plans.PlanNode) -> plans.PlanNode:
         """The logical plan with conditions where they belong and common tables in place."""

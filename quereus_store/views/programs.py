@@ -98,7 +98,6 @@ class Program:
 
     def rows(self, session: Any, transaction: Any, given: Given = ()) -> list[Row]:
         """All rows, as the transaction sees them now."""
-        reader = transaction.reader
-        readers = [reader(module) for module in self._modules]
+        readers = list(map(transaction.reader, self._modules)) if self._modules else []
         batches = list(self._function(GivenRuntime(session, transaction, readers, given)))
         return batches[0] if len(batches) == 1 else [row for batch in batches for row in batch]

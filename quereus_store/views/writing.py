@@ -9,6 +9,7 @@ Chapter: views-and-maintained-tables, sections 6 and 8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,18 +51,22 @@ class TableWriter:
         self._parent = DerivedParent(table)
         self._judges = bool(table.foreign_keys) or any(check.operations & _JUDGED for check in table.checks)
 
-    def write(self, session: Session, transaction: Transaction, difference: Difference) -> list[FollowUp]:
+    def write(
+        self, session: Session, transaction: Transaction, difference: Difference, *, logs: bool = True
+    ) -> Sequence[FollowUp]:
         """Change the stored rows; raises CONSTRAINT for what constraints refuse.
 
-        Gives what is still to be done to rows that refer to the table.
+        ``logs``: somebody may want to know of the change.  Gives what is still to be done to rows that
+        refer to the table.
         """
         deleted, inserted = difference.deleted, difference.inserted
         old, new = difference.old, difference.new
         table = self._table
-        for rows in (inserted, new):
-            if rows:
-                self._refuse_null(rows)
-        waiting: list[FollowUp] = []
+        for position in self._required:
+            for rows in (inserted, new):
+                if rows and None in [row[position] for row in rows]:
+                    raise null_in_key(table, position)
+        waiting: Sequence[FollowUp] = ()
         if deleted or old:
             waiting = self._parent.before(session, transaction, difference)
         if old and not self._one_by_one:
@@ -79,6 +84,8 @@ class TableWriter:
             raise collision(table, violation) from violation
         if self._judges and (difference.inserted or difference.new):
             judge_rows(session, transaction, table, difference.inserted + difference.new)
+        if not logs:
+            return waiting
         if difference.deleted:
             record_changes(transaction, table, Operation.DELETE, difference.deleted, ())
         if difference.old:
@@ -86,11 +93,6 @@ class TableWriter:
         if difference.inserted:
             record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
         return waiting
-
-    def _refuse_null(self, rows: list[Row]) -> None:
-        for position in self._required:
-            if None in [row[position] for row in rows]:
-                raise null_in_key(self._table, position)
 
 
 def write_difference(

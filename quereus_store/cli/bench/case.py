@@ -2,6 +2,9 @@
 
 ``run`` is timed, ``before`` and ``after`` are not.  With ``operations`` the figure is microseconds
 for each of them, else milliseconds for the whole.  ``goals`` are the ratios to reach.
+
+A case may be compared with a ``plain`` one on the same engine: each of its operations is to take
+``at_most`` so many times as long.
 """
 
 from __future__ import annotations
@@ -50,6 +53,8 @@ class Case:
     operations: int = 0
     goals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     only_durable: bool = False
+    plain: str = ""
+    at_most: float = 0.0
 
 
 def set_up(database: Database, data: Data) -> None:

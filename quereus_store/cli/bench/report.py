@@ -49,6 +49,46 @@ def print_results(
     )
 
 
+def print_comparisons(
+    stream: TextIO, cases: Sequence[Case], engines: Sequence[Engine], results: Results
+) -> None:
+    """Print how many times as long each case takes as the plain one that it names."""
+    by_name = {case.name: case for case in cases}
+    compared = [case for case in cases if case.plain in by_name]
+    if not compared:
+        return
+    table = Table(title="against the plain case", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case")
+    table.add_column("plain case")
+    table.add_column("at most", justify="right")
+    for engine in engines:
+        table.add_column(engine.title, justify="right")
+    for case in compared:
+        found = [times_plain(case, by_name[case.plain], results, engine.name) for engine in engines]
+        table.add_row(
+            case.name,
+            case.plain,
+            f"{case.at_most:g}",
+            *(_times_text(times, case.at_most, engine) for times, engine in zip(found, engines, strict=True)),
+        )
+    _console(stream).print(table)
+
+
+def times_plain(case: Case, plain: Case, results: Results, engine: str) -> float | None:
+    """How many times as long one operation of a case takes as one of the plain case."""
+    own, other = results[case.name].get(engine), results[plain.name].get(engine)
+    if own is None or other is None or not own.seconds or not other.seconds:
+        return None
+    return (own.seconds / (case.operations or 1)) / (other.seconds / (plain.operations or 1))
+
+
+def _times_text(times: float | None, at_most: float, engine: Engine) -> str:
+    if times is None:
+        return ""
+    mark = "! " if times > at_most and engine.rival is not None else ""
+    return f"{mark}{times:.4f}" if times < 0.1 else f"{mark}{times:.2f}"
+
+
 def print_floor(stream: TextIO, floors: Sequence[Floor], results: Results) -> None:
     """Print the raw costs, each with the engine's time for the same work."""
     table = Table(title="the floor: storage and codec without SQL", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -92,6 +132,7 @@ def as_json(
     rows: int,
 ) -> str:
     """All figures as JSON text: seconds, and ratios against ``sqlite3``."""
+    by_name = {case.name: case for case in cases}
     document: dict[str, Any] = {
         "rows": rows,
         "python": sys.version.split()[0],
@@ -108,6 +149,7 @@ def as_json(
                     if engine.rival
                 },
                 "goals": dict(case.goals),
+                "times plain": _all_times(case, by_name, engines, results),
             }
             for case in cases
         },
@@ -122,6 +164,15 @@ def as_json(
         },
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _all_times(
+    case: Case, by_name: Mapping[str, Case], engines: Sequence[Engine], results: Results
+) -> dict[str, float | None] | None:
+    plain = by_name.get(case.plain)
+    if plain is None:
+        return None
+    return {engine.name: times_plain(case, plain, results, engine.name) for engine in engines}
 
 
 def as_chart(cases: Sequence[Case], engines: Sequence[Engine], results: Results, rows: int) -> str:

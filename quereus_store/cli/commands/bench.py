@@ -43,7 +43,14 @@ def run(options: argparse.Namespace) -> int:
     from quereus_store.cli.bench.floor import measure_floor
     from quereus_store.cli.bench.growth import measure_growth
     from quereus_store.cli.bench.memory import measure
-    from quereus_store.cli.bench.report import as_chart, as_json, print_floor, print_growth, print_results
+    from quereus_store.cli.bench.report import (
+        as_chart,
+        as_json,
+        print_comparisons,
+        print_floor,
+        print_growth,
+        print_results,
+    )
     from quereus_store.cli.bench.runner import run_cases
     from quereus_store.cli.bench.write_cases import WRITE_CASES
     from quereus_store.cli.bench.write_floor import measure_write_floor
@@ -79,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
             growths = measure_growth(ENGINES[0], queries, folder, min(options.repeat, 3), progress)
 
     print_results(sys.stdout, cases, engines, results, options.rows)
+    print_comparisons(sys.stdout, cases, engines, results)
     if floors:
         print_floor(sys.stdout, floors, results)
     if memory:

@@ -20,7 +20,7 @@ from quereus_store.errors import (
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
 from quereus_store.execute.codegen.pipeline import column_ids
-from quereus_store.execute.dml.changes import is_watched, record_changes
+from quereus_store.execute.dml.changes import Change, is_watched, record_changes
 from quereus_store.execute.dml.generation import Loop, MutationCompiler, columns_of, row_display
 from quereus_store.execute.dml.outcome import MutationOutcome, Trouble
 from quereus_store.execute.dml.rules import StatementRules
@@ -182,12 +182,11 @@ def log(compiler: MutationCompiler, table: TableSchema, operation: Operation, ol
     """Write the entry into the change log."""
     module, workshop = compiler.module, compiler.workshop
     arguments = f"{module.bind('schema', table)}, {module.bind('operation', operation)}, {old}, {new}"
-    entry = f"{module.helper(record_changes)}(rt.transaction, {arguments})"
     if is_watched(workshop.engine, workshop.context.catalog, table):
-        module.line(entry)
+        module.line(f"rt.transaction.changes.append({module.helper(Change)}({arguments}))")
         return
     with module.block("if rt.transaction.engine.records_changes:"):
-        module.line(entry)
+        module.line(f"{module.helper(record_changes)}(rt.transaction, {arguments})")
 
 
 def returning_rows(compiler: MutationCompiler, plan: MutationPlan, rules: StatementRules) -> str:

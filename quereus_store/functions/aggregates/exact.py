@@ -65,6 +65,9 @@ def _float_part(number: float, sign: int) -> tuple[int, int, int, int]:
 
 
 def _counted(state: Total, value: Value, sign: int) -> Total:
+    if type(value) is float and math.isfinite(value):
+        count, integers, reals, scaled, *special = state
+        return Total(count + sign, integers, reals + sign, scaled + sign * scaled_float(value), *special)
     number = value if type(value) in NUMBER_CLASSES else number_of(value)
     if number is None:
         return state

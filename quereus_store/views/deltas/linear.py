@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
+from quereus_store.plan.expressions import ColumnRef
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.deltas.substitution import Scan, scan_id, substituted
 from quereus_store.views.programs import Program
-from quereus_store.views.rows import Delta, Difference, RowSet
+from quereus_store.views.rows import Delta, Difference, RowSet, cells
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -35,25 +36,28 @@ def estimate_of(rows: int) -> float:
 
 
 class Terms:
-    """The result's changes as signed lists of rows, for a plan that is linear in some changed scans."""
+    """The result's changes as signed lists of rows, for a plan that is linear in some changed scans.
+
+    ``single``: one scan changes, so that :meth:`sides` tells all.
+    """
 
     def __init__(self, compile_plan: Compile, plan: plans.PlanNode, scans: Sequence[plans.TableScan]) -> None:
         self._compile = compile_plan
         self._plan = plan
+        self.single = len(scans) == 1
         self._scans = [(scan_id(scan), key_of(scan.table)) for scan in scans]
         self._programs: dict[tuple[frozenset[Scan], float], Program | None] = {}
+        self._single: dict[float, tuple[Program | None]] = {}
+        self._choice = _choice_of(plan) if self.single else None
 
     def rows(
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Iterator[tuple[int, list[Row]]]:
         """Each non-empty term: its sign and its rows."""
         if len(self._scans) == 1:
-            delta = deltas[self._scans[0][1]]
-            program = self._program(self._scans, estimate_of(len(delta.removed) + len(delta.added)))
-            if program is not None:
-                for sign, part in ((-1, delta.removed), (1, delta.added)):
-                    if part:
-                        yield sign, program.rows(session, transaction, (part,))
+            for sign, rows in zip((-1, 1), self.sides(session, transaction, deltas), strict=True):
+                if rows:
+                    yield sign, rows
             return
         sizes = [len(deltas[key].removed) + len(deltas[key].added) for _, key in self._scans]
         estimate = estimate_of(max(sizes))
@@ -68,6 +72,27 @@ class Terms:
                 for part_sign, _ in parts:
                     sign *= part_sign
                 yield sign, program.rows(session, transaction, [rows for _, rows in parts])
+
+    def sides(
+        self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
+    ) -> tuple[list[Row], list[Row]]:
+        """For one changed scan: the rows that went and those that came."""
+        ((_, key),) = self._scans
+        delta = deltas[key]
+        removed, added = delta.removed, delta.added
+        if self._choice is not None:
+            return list(map(self._choice, removed)), list(map(self._choice, added))
+        estimate = estimate_of(len(removed) + len(added))
+        found = self._single.get(estimate)
+        if found is None:
+            found = self._single[estimate] = (self._program(self._scans, estimate),)
+        (program,) = found
+        if program is None:
+            return [], []
+        return (
+            program.rows(session, transaction, (removed,)) if removed else [],
+            program.rows(session, transaction, (added,)) if added else [],
+        )
 
     def _program(self, chosen: Sequence[tuple[Scan, TableKey]], estimate: float) -> Program | None:
         key = (frozenset([scan for scan, _ in chosen]), estimate)
@@ -105,15 +130,16 @@ class Linear:
         rows: RowSet,
     ) -> None:
         self.terms = Terms(compile_plan, plan, scans)
-        self._single = len(scans) == 1
         self._rows = rows
 
     def difference(
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """Rows that leave and rows that enter."""
-        terms = self.terms.rows(session, transaction, deltas)
-        removed, added = (_of_one_scan if self._single else self._of_many)(terms)
+        if self.terms.single:
+            removed, added = self.terms.sides(session, transaction, deltas)
+        else:
+            removed, added = self._of_many(self.terms.rows(session, transaction, deltas))
         return self._rows.difference(removed, added)
 
     @property
@@ -135,12 +161,11 @@ class Linear:
         return removed, added
 
 
-def _of_one_scan(terms: Iterator[tuple[int, list[Row]]]) -> tuple[list[Row], list[Row]]:
-    removed: list[Row] = []
-    added: list[Row] = []
-    for sign, rows in terms:
-        if sign < 0:
-            removed = rows
-        else:
-            added = rows
-    return removed, added
+def _choice_of(plan: plans.PlanNode) -> Callable[[Row], Row] | None:
+    """A plan that only picks columns of the changed rows, as a function of one row; None for any other."""
+    if not isinstance(plan, plans.Project) or not isinstance(plan.input, plans.TableScan):
+        return None
+    places = {column.id: place for place, column in enumerate(plan.input.columns)}
+    chosen = [places.get(each.id) if isinstance(each, ColumnRef) else None for each in plan.expressions]
+    positions = [place for place in chosen if place is not None]
+    return cells(positions) if len(positions) == len(chosen) else None

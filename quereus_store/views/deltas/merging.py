@@ -289,14 +289,17 @@ class Merging:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The new rows of all touched groups."""
-        signed = list(self.terms.rows(session, transaction, deltas))
         difference = Difference()
         step = self._plan.step
-        if step is not None and len(signed) == 1 and signed[0][0] > 0:
-            rows = self._stepped(transaction, step, signed[0][1], difference)
-            if not rows:
-                return difference
-            signed = [(1, rows)]
+        if self.terms.single:
+            removed, added = self.terms.sides(session, transaction, deltas)
+            if step is not None and added and not removed:
+                added = self._stepped(transaction, step, added, difference)
+                if not added:
+                    return difference
+            signed = [(-1, removed), (1, added)]
+        else:
+            signed = list(self.terms.rows(session, transaction, deltas))
         groups = self._grouping.split(signed)
         names = list(groups)
         keys = list(map(self._key, names))

@@ -31,6 +31,7 @@ from quereus_store.views.body import TableKey
 from quereus_store.views.deltas.grouping import Grouping
 from quereus_store.views.deltas.linear import Compile, Terms, estimate_of
 from quereus_store.views.deltas.restriction import Restrictor, Target
+from quereus_store.views.deltas.state_steps import adding_function, row_function
 from quereus_store.views.deltas.substitution import reference
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 Group = tuple[Any, ...]
 States = tuple[Any, ...]
-"""The number of rows of a group, then the state of each aggregate."""
+"""The number of rows of a group, the state of each aggregate, the row that these give (None: not known)."""
 
 
 def algebras_of(engine: Engine, calls: Sequence[AggregateCall]) -> list[Algebra] | None:
@@ -149,6 +150,12 @@ class GroupStates:
                 groups[group] = states
         self._note(transaction, step)
 
+    def change_one(self, transaction: Transaction, group: Group, old: States, new: States) -> None:
+        """Replace the states of one group that there is."""
+        assert self.groups is not None
+        self.groups[group] = new
+        self._note(transaction, _Step({group: old}))
+
     def _note(self, transaction: Transaction, step: _Step) -> None:
         step.versions = self._versions_in
         self._steps.append((transaction, len(transaction.deferred), step))
@@ -193,6 +200,8 @@ class Stateful:
         self._key = cells(grouping.key)
         self._readers = grouping.readers(whole=True)
         self._finish = compile_plan(grouping.finish)
+        self._row_of = row_function(grouping, self._finishers)
+        self._add_one = None if self._row_of is None else adding_function(grouping, algebras, self._finishers)
         self._all: Program | None = None
         self._some: dict[tuple[tuple[bool, ...], float], Program] = {}
 
@@ -200,23 +209,49 @@ class Stateful:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The rows of all touched groups, by their states."""
-        touched = self._grouping.split(self._terms.rows(session, transaction, deltas))
+        groups = self._states.current(transaction)
+        if groups is not None and self._add_one is not None and self._terms.single:
+            removed, added = self._terms.sides(session, transaction, deltas)
+            if not removed and len(added) == 1:
+                found = self._with_one(transaction, groups, added[0])
+                if found is not None:
+                    return found
+            signed: Iterable[tuple[int, list[Row]]] = ((-1, removed), (1, added))
+        else:
+            signed = self._terms.rows(session, transaction, deltas)
+        touched = self._grouping.split(signed)
         if not touched:
             return Difference()
-        groups = self._states.current(transaction)
         if groups is None:
             groups = self._make(session, transaction)
             self._states.fill(transaction, groups)
         else:
             self._states.change(transaction, self._changed(session, transaction, groups, touched))
         wanted = [
-            (*group, *[finish(state) for finish, state in zip(self._finishers, states[1:], strict=True)])
+            (*group, *[finish(state) for finish, state in zip(self._finishers, states[1:-1], strict=True)])
             for group in touched
             if (states := groups.get(group)) is not None
         ]
         rows = self._finish.rows(session, transaction, [wanted]) if wanted else []
-        found = self._points(transaction, list(map(self._key, touched)))
-        return self._rows.difference([row for row in found if row is not None], rows)
+        stored = self._points(transaction, list(map(self._key, touched)))
+        return self._rows.difference([row for row in stored if row is not None], rows)
+
+    def _with_one(
+        self, transaction: Transaction, groups: Mapping[Group, States], row: Row
+    ) -> Difference | None:
+        """One more row for a group that exists, where the states alone tell the stored row; else None."""
+        group = row[: self._width]
+        states = groups.get(group)
+        if states is None:
+            return None
+        assert self._add_one is not None
+        assert self._row_of is not None
+        new = self._add_one(states, row, group)
+        self._states.change_one(transaction, group, states, new)
+        before, after = states[-1] or self._row_of(group, states), new[-1]
+        if before == after and self._rows.identity(before) == self._rows.identity(after):
+            return Difference()
+        return Difference([], [], [before], [after])
 
     # -- states ------------------------------------------------------------------
 
@@ -241,16 +276,21 @@ class Stateful:
 
     def _step(self, states: States | None, added: list[Row], removed: list[Row]) -> States | None:
         if states is None:
-            states = (0, *[algebra.start() for algebra in self._algebras])
+            states = self._start()
         count = states[0] + len(added) - len(removed)
         if count == 0 and self._width:
             return None
         new: list[Any] = [count]
-        for algebra, read, state in zip(self._algebras, self._readers, states[1:], strict=True):
+        for algebra, read, state in zip(self._algebras, self._readers, states[1:-1], strict=True):
             if removed:
                 state = _without(algebra, state, read(removed))
             new.append(_with(algebra, state, read(added)))
+        new.append(None)
         return tuple(new)
+
+    def _start(self) -> States:
+        """The states of a group without rows."""
+        return (0, *[algebra.start() for algebra in self._algebras], None)
 
     def _make(
         self, session: Session, transaction: Transaction, only: list[Group] | None = None
@@ -268,7 +308,7 @@ class Stateful:
             if states is not None:
                 made[group] = states
         if not self._width and () not in made:
-            made[()] = (0, *[algebra.start() for algebra in self._algebras])
+            made[()] = self._start()
         return made
 
     def _rows_of(self, session: Session, transaction: Transaction, groups: list[Group]) -> list[Row]:
