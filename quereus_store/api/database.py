@@ -12,12 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 from quereus_store import views
 from quereus_store.api.bound import BoundToProcess
+from quereus_store.api.events import QUEUE_SIZE, Events, watch_stream, watch_with
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.engine import Engine
+from quereus_store.execute.notification import ChangeScope, Notification, Stream, Subscription
+from quereus_store.execute.notification.analysis import change_scope
+from quereus_store.execute.notification.matching import watched_tables
+from quereus_store.execute.notification.notifier import LOGGER
 from quereus_store.execute.session import Session
 from quereus_store.execute.transactions import ReadView
 from quereus_store.functions.registry import Function
@@ -157,6 +162,95 @@ class Database(BoundToProcess):
     def register_type(self, logical_type: LogicalType) -> None:
         """Add a logical type."""
         self.engine.types.register(logical_type)
+
+    # -- what changes ----------------------------------------------------------------
+
+    @property
+    def events(self) -> Events:
+        """Listeners and streams for the rows and schema objects that commits change."""
+        return Events(self.engine.notifier)
+
+    def on_data_change(self, listener: Callable[[Any], Any]) -> Callable[[], None]:
+        """See :meth:`quereus_store.api.events.Events.on_data_change`."""
+        return self.events.on_data_change(listener)
+
+    def on_schema_change(self, listener: Callable[[Any], Any]) -> Callable[[], None]:
+        """See :meth:`quereus_store.api.events.Events.on_schema_change`."""
+        return self.events.on_schema_change(listener)
+
+    def on_transaction_commit(self, listener: Callable[[Any], Any]) -> Callable[[], None]:
+        """See :meth:`quereus_store.api.events.Events.on_transaction_commit`."""
+        return self.events.on_transaction_commit(listener)
+
+    def change_scope(self, sql: str, parameters: Any = None) -> ChangeScope:
+        """Which rows of which tables the result of a statement depends on; with ``parameters``, for these.
+
+        Chapter: views-and-maintained-tables, section 14.
+        """
+        session = Session(self.engine)
+        view = ReadView(self.engine)
+        try:
+            scope = change_scope(session, view, session.single_statement(sql))
+        finally:
+            view.release()
+        if parameters is None or not scope.unbound_parameters:
+            return scope
+        return scope.bind_parameters(parameters)
+
+    @overload
+    def watch(
+        self,
+        what: str | ChangeScope,
+        handler: Callable[[Notification], Any],
+        *,
+        parameters: Any = None,
+    ) -> Subscription: ...
+
+    @overload
+    def watch(
+        self,
+        what: str | ChangeScope,
+        handler: None = None,
+        *,
+        parameters: Any = None,
+        queue_size: int = QUEUE_SIZE,
+    ) -> Stream[Notification]: ...
+
+    def watch(
+        self,
+        what: str | ChangeScope,
+        handler: Callable[[Notification], Any] | None = None,
+        *,
+        parameters: Any = None,
+        queue_size: int = QUEUE_SIZE,
+    ) -> Subscription | Stream[Notification]:
+        """Tell of commits that may change the result of a query, given as SQL or as its change scope.
+
+        With a ``handler`` it is called after each such commit, and ``unsubscribe()`` of what is returned
+        ends that.  Without, the notifications are to be iterated over, by ``for`` or ``async for``; a
+        reader that lags behind by ``queue_size`` gets later ones joined into one.  Both end when a watched
+        table is altered or dropped.
+
+        Raises MISUSE for parameters without values, ERROR for unknown tables and columns.
+        Chapter: views-and-maintained-tables, section 15.
+        """
+        scope = self.change_scope(what, parameters) if isinstance(what, str) else what
+        if not isinstance(scope, ChangeScope):
+            raise sql_error(
+                StatusCode.MISUSE, f"watch takes SQL or a change scope, not {type(what).__name__}"
+            )
+        if not isinstance(what, str) and parameters is not None:
+            scope = scope.bind_parameters(parameters)
+        tables = watched_tables(scope, self.catalog, self.engine.collations)
+        if not tables:
+            LOGGER.warning("watch: no table is watched, so nothing will ever be told")
+        if handler is not None:
+            return watch_with(self.engine.notifier, tables, handler)
+        return watch_stream(self.engine.notifier, tables, queue_size)
+
+    def notify_external_change(self, table: str, schema: str = "main") -> None:
+        """Tell the watches of a table that another process, or the program itself, has changed its rows."""
+        self.engine.notifier.external_change(schema, table)
 
     # -- life ------------------------------------------------------------------------
 

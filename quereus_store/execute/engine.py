@@ -24,6 +24,7 @@ from typing import Any
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.maintenance import Maintenance
+from quereus_store.execute.notification.notifier import Notifier
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.modules.contract import (
@@ -59,6 +60,7 @@ class Engine:
         self.publishing = threading.Lock()
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
+        self.notifier = Notifier(self)
         self.declarations: dict[str, nodes.DeclareSchema] = {}
         self.lenses: dict[str, nodes.DeclareLens] = {}
         self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}
@@ -96,7 +98,8 @@ class Engine:
         return self._persistent[0] if self._persistent else None
 
     def close(self) -> None:
-        """Close every module."""
+        """End all subscriptions and close every module."""
+        self.notifier.close()
         for module in self.modules.values():
             module.close()
 

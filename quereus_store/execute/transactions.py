@@ -30,15 +30,21 @@ class Mark:
     Made for every statement of an explicit transaction, hence a plain class.
     """
 
-    __slots__ = ("catalog", "changes", "deferred", "tokens")
+    __slots__ = ("announced", "catalog", "changes", "deferred", "tokens")
 
     def __init__(
-        self, tokens: Sequence[tuple[_Writer, int]], catalog: Catalog, deferred: int, changes: int
+        self,
+        tokens: Sequence[tuple[_Writer, int]],
+        catalog: Catalog,
+        deferred: int,
+        changes: int,
+        announced: int,
     ) -> None:
         self.tokens = tokens
         self.catalog = catalog
         self.deferred = deferred
         self.changes = changes
+        self.announced = announced
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,8 @@ class Transaction(ReadView):
     ``explicit`` distinguishes BEGIN from a statement's own; ``deferred`` holds
     checks to run at commit, after ``verify`` has had its say on the whole;
     ``changes`` is what happened to rows (for maintained tables, assertions and
-    listeners); maintained tables know of the first ``maintained`` of them.  ``renewed``
+    listeners); maintained tables know of the first ``maintained`` of them.  ``announced`` is what
+    schema statements tell listeners, ``began`` the newest subscription when it began.  ``renewed``
     names the maintained tables that the running statement itself made anew.  Until it is ``observed``
     nobody has learnt anything from its snapshots, so they may still be exchanged for later ones.
     """
@@ -115,6 +122,8 @@ class Transaction(ReadView):
     __slots__ = (
         "_marks",
         "_writers",
+        "announced",
+        "began",
         "changes",
         "committed",
         "deferred",
@@ -146,6 +155,8 @@ class Transaction(ReadView):
         self.started_with = self.catalog
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
+        self.announced: list[Any] = []
+        self.began = engine.notifier.last_number
         self.maintained = 0
         self.renewed: set[tuple[str, str]] = set()
         self.savepoints: list[NamedSavepoint] = []
@@ -214,7 +225,7 @@ class Transaction(ReadView):
         tokens = []
         for writer in self._writers.values():
             tokens.append((writer, writer.transaction.savepoint()))
-        return Mark(tokens, self.catalog, len(self.deferred), len(self.changes))
+        return Mark(tokens, self.catalog, len(self.deferred), len(self.changes), len(self.announced))
 
     def return_to(self, mark: Mark) -> None:
         """Undo everything since a mark; the mark stays good."""
@@ -226,6 +237,7 @@ class Transaction(ReadView):
         self.catalog = mark.catalog
         del self.deferred[mark.deferred :]
         del self.changes[mark.changes :]
+        del self.announced[mark.announced :]
         self.maintained = min(self.maintained, len(self.changes))
 
     def forget(self, mark: Mark) -> None:
@@ -278,12 +290,13 @@ class Transaction(ReadView):
 
     def commit(self) -> None:
         """Run the waiting checks and commit every module; any failure rolls everything back and is raised."""
+        told = False
         try:
             confirm = self.verify(self) if self.verify is not None else None
             self._run_deferred()
-            if self._writers or self.catalog is not self.started_with:
+            if self._writers or self.catalog is not self.started_with or self.announced:
                 with self.engine.publishing:
-                    self._commit_modules()
+                    told = self._commit_modules()
         except BaseException:
             self.rollback()
             raise
@@ -291,6 +304,8 @@ class Transaction(ReadView):
         self.release()
         if confirm is not None:
             confirm()
+        if told:
+            self.engine.notifier.deliver()
 
     def _run_deferred(self) -> None:
         while self.deferred:
@@ -298,7 +313,8 @@ class Transaction(ReadView):
             for check in waiting:
                 check(self)
 
-    def _commit_modules(self) -> None:
+    def _commit_modules(self) -> bool:
+        """Make it all durable and visible; whether there is something to tell listeners of."""
         engine = self.engine
         persistent = engine.persistent_module
         names = sorted(self._writers, key=lambda name: not engine.modules[name].persistent)
@@ -312,6 +328,10 @@ class Transaction(ReadView):
             del self._writers[name]
         if changed:
             engine.publish(self.catalog, version)
+        if not engine.notifier.active:
+            return False
+        engine.notifier.hand_over(self, wrote=bool(names))
+        return True
 
     def rollback(self) -> None:
         """Undo everything and let go of all modules; may be repeated."""
@@ -321,5 +341,6 @@ class Transaction(ReadView):
         self.catalog = self.started_with
         self.deferred.clear()
         self.changes.clear()
+        self.announced.clear()
         self.maintained = 0
         self.release()

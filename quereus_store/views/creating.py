@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
+from quereus_store.execute.statements.announcing import announce_table
 from quereus_store.execute.statements.definitions import (
     check_lifetime,
     default_module,
@@ -195,6 +196,7 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     table = session.engine.module(table.module).create_table(transaction.writer(table.module), table)
     fill(session, transaction, table, rows, None)
     transaction.change_catalog(put_table(catalog, table))
+    announce_table(transaction, "create", table)
     transaction.renewed.add(key_of(table))
 
 

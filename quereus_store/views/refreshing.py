@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.notification.events import Refreshed
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
@@ -47,7 +48,8 @@ def refresh_statement(
         try:
             table = _named(transaction, statement)
             check_policy(session, f"REFRESH MATERIALIZED VIEW {table.name}", table.module)
-            refresh(maintainer, session, transaction, table)
+            refreshed = refresh(maintainer, session, transaction, table)
+            transaction.announced.append(Refreshed(refreshed))
         except Error as error:
             error.located(statement.position)
             raise

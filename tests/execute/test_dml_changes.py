@@ -10,7 +10,7 @@ from tests.execute.database import Database
 
 @pytest.fixture
 def logging(db: Database) -> Database:
-    db.engine.records_changes = True
+    db.engine.notifier.subscribe("data", lambda event: None)
     return db
 
 

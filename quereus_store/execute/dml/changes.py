@@ -28,7 +28,10 @@ def record_changes(
     transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
 ) -> None:
     """Note a write that has just happened, if somebody wants to know."""
-    if transaction.engine.records_changes or is_watched(transaction.engine, transaction.catalog, table):
+    engine = transaction.engine
+    if (engine.records_changes and engine.notifier.wants(table)) or is_watched(
+        engine, transaction.catalog, table
+    ):
         transaction.changes.append(Change(table, operation, old, new))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
+from quereus_store.execute.statements.announcing import announce_index
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import UniqueViolation
@@ -82,6 +83,7 @@ def _build(
     for hidden in change.erase:
         module.drop_index(writer, table, hidden)
     transaction.change_catalog(put_table(transaction.catalog, change.table))
+    announce_index(transaction, "create", table, built)
 
 
 def _part_names(table: TableSchema, index: IndexSchema) -> str:
@@ -111,3 +113,4 @@ def erase_index(session: Session, transaction: Transaction, table: TableSchema, 
         built = module.create_index(writer, base, hidden)
         changed = replace(changed, indexes=tuple(built if i is hidden else i for i in changed.indexes))
     transaction.change_catalog(put_table(transaction.catalog, changed))
+    announce_index(transaction, "drop", table, index)

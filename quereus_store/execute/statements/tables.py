@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error, unsupported
+from quereus_store.execute.dml.changes import record_changes
 from quereus_store.execute.results import Result
+from quereus_store.execute.statements.announcing import announce_table
 from quereus_store.execute.statements.definitions import check_lifetime, table_settings, table_surroundings
 from quereus_store.execute.statements.guards import check_droppable
 from quereus_store.execute.statements.policy import check_policy
@@ -36,7 +38,7 @@ from quereus_store.schema.manager import (
     tables_of,
     view_to_drop,
 )
-from quereus_store.schema.objects import ColumnSchema, TableSchema
+from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema
 from quereus_store.schema.tags import check_table_tags
 from quereus_store.sql import nodes, quote_identifier
 from quereus_store.types import ANY, NULL
@@ -79,6 +81,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
         module = session.engine.module(table.module)
         table = module.create_table(transaction.writer(table.module), table)
         transaction.change_catalog(put_table(catalog, table))
+        announce_table(transaction, "create", table)
         if statement.query is not None:
             _fill(session, transaction, table, statement.query, parameters)
 
@@ -107,6 +110,7 @@ def _fill(
     handle = session.engine.table(table)
     for batch in session.query_within(transaction, query, parameters):
         handle.insert(writer, batch)
+        record_changes(transaction, table, Operation.INSERT, (), batch)
 
 
 # -- DROP ------------------------------------------------------------------------
@@ -132,6 +136,7 @@ def _drop_table(session: Session, transaction: Transaction, statement: nodes.Dro
     if table is not None:
         check_droppable(transaction.catalog, "table", table, session.schema_path, statement.position)
         erase_table(session, transaction, table, f"DROP TABLE {table.name}")
+        announce_table(transaction, "drop", table)
 
 
 def _drop_materialized_view(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:

@@ -36,6 +36,7 @@ from quereus_store.execute.statements.alter import (
     tags,
 )
 from quereus_store.execute.statements.alter.alteration import Alteration
+from quereus_store.execute.statements.announcing import announce_alteration
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.schema.manager import MAIN, resolve_table
@@ -108,6 +109,7 @@ def _alter(session: Session, transaction: Transaction, statement: nodes.AlterTab
         raise _shape_is_derived(statement)
     try:
         form.run(Alteration(session, transaction, table, statement.position), action)
+        announce_alteration(transaction, table, statement)
     except Error as error:
         error.located(statement.position)
         raise

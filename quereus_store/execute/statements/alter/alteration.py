@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.execute.dml.violations import unique_violation
+from quereus_store.execute.notification.events import Reshape
 from quereus_store.execute.transactions import Transaction
 from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import Batch, Module, Row, UniqueViolation
@@ -90,12 +91,16 @@ class Alteration:
         """Carry the rows over to another schema; raises CONSTRAINT where keys collide under it."""
         if transform is None and new.primary_key != self.table.primary_key:
             transform = _unchanged
-        if transform is not None:
-            transform = _watched(transform, self.session.watch)
+        streamed = transform if transform is None else _watched(transform, self.session.watch)
         try:
-            return self.module.rewrite_table(self.writer, self.table, new, transform)
+            rewritten = self.module.rewrite_table(self.writer, self.table, new, streamed)
         except UniqueViolation as violation:
             raise _collision(new, violation) from violation
+        changes = self.transaction.changes
+        if changes and self.engine.records_changes:
+            # Whoever is told of these changes is told of rows in the new shape.
+            self.transaction.announced.append(Reshape(len(changes), self.table, rewritten, transform))
+        return rewritten
 
     # -- indexes ---------------------------------------------------------------------
 

@@ -1,0 +1,304 @@
+"""The notifier: subscriptions to what commits do, and the order in which they are told.
+
+A commit is handed over while it holds the engine's ``publishing`` lock, so the queue stands in commit
+order; it is delivered afterwards.  One thread delivers at a time: whoever commits while another thread
+delivers, or from within a listener, leaves its batch to that delivery and goes on.  Listeners thus never
+run at the same time, see commits one after the other, and may use the database themselves.
+
+A listener that fails is logged (logger ``quereus_store.events``) and nothing else: the commit has
+happened, and the other listeners are told.
+
+A transaction that began before a subscription may have changed rows that nobody noted.  When it
+commits, watches of that subscription count as touched, and commits are marked as incomplete.
+
+Chapters: store-and-modules, section 11; views-and-maintained-tables, section 15.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import logging
+import threading
+import zlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.dml.changes import Change
+from quereus_store.execute.notification.events import (
+    Announcement,
+    CatalogChange,
+    Commit,
+    DataChange,
+    Notification,
+    Refreshed,
+    SchemaEvent,
+)
+from quereus_store.execute.notification.images import data_changes
+from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
+from quereus_store.schema.manager import changes
+from quereus_store.schema.objects import Catalog, TableSchema, fold
+
+if TYPE_CHECKING:
+    from quereus_store.execute.engine import Engine
+    from quereus_store.execute.transactions import Transaction
+
+Kind = Literal["data", "schema", "commit", "catalog", "watch"]
+
+LOGGER = logging.getLogger("quereus_store.events")
+_MAX_LISTENERS = 100
+_NEEDS_ROWS = frozenset({"data", "commit", "watch"})
+
+
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """One listener; ``id`` names it, :meth:`unsubscribe` ends it."""
+
+    id: str
+    number: int
+    kind: Kind
+    listener: Callable[[Any], Any]
+    notifier: Notifier = field(repr=False)
+    tables: tuple[WatchedTable, ...] = field(default=(), repr=False)
+    ended: Callable[[], Any] | None = field(default=None, repr=False)
+    active: bool = True
+
+    def unsubscribe(self) -> None:
+        """Tell the listener of nothing any more; may be repeated."""
+        self.notifier.remove(self)
+
+
+@dataclass(slots=True)
+class _Committed:
+    """What a commit hands over."""
+
+    number: int
+    began: int
+    log: Sequence[Change]
+    announced: Sequence[Announcement]
+    before: Catalog
+    after: Catalog
+    wrote: bool
+    subscriptions: tuple[Subscription, ...]
+
+    def knows_all(self, subscription: Subscription) -> bool:
+        """Whether the whole transaction was noted for a subscription."""
+        return subscription.number <= self.began or not self.wrote
+
+
+class Notifier:
+    """Tells the listeners of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.RLock()
+        self._gate = threading.Lock()
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._all_rows = False
+        self._watched: frozenset[TableKey] = frozenset()
+        self._pending: deque[_Committed] = deque()
+        self._commits = itertools.count(1)
+        self._limit = _MAX_LISTENERS
+        self.active = False
+        self.last_number = 0
+
+    # -- subscribing ---------------------------------------------------------------
+
+    def subscribe(
+        self,
+        kind: Kind,
+        listener: Callable[[Any], Any],
+        *,
+        tables: Sequence[WatchedTable] = (),
+        ended: Callable[[], Any] | None = None,
+    ) -> Subscription:
+        """Add a listener, called from the next commit on; raises MISUSE for what cannot be called plainly."""
+        if not callable(listener) or inspect.iscoroutinefunction(listener):
+            raise sql_error(
+                StatusCode.MISUSE,
+                "a listener is a plain function; in asyncio, iterate over the stream with async for",
+            )
+        with self._lock:
+            number = self.last_number + 1
+            subscription = Subscription(
+                _id(kind, tables, number), number, kind, listener, self, tuple(tables), ended
+            )
+            self._set((*self._subscriptions, subscription))
+            # Last: a transaction that reads this number notes its changes for the subscription.
+            self.last_number = number
+            self._warn_of_many(kind)
+        return subscription
+
+    def remove(self, subscription: Subscription) -> None:
+        """End a subscription."""
+        with self._lock:
+            if not subscription.active:
+                return
+            subscription.active = False
+            self._set(tuple([other for other in self._subscriptions if other is not subscription]))
+        if subscription.ended is not None:
+            subscription.ended()
+
+    def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
+        self._subscriptions = subscriptions
+        self.active = bool(subscriptions)
+        self._all_rows = any(one.kind in ("data", "commit") for one in subscriptions)
+        self._watched = frozenset(table.key for one in subscriptions for table in one.tables)
+        self._engine.records_changes = any(one.kind in _NEEDS_ROWS for one in subscriptions)
+
+    def set_max_listeners(self, count: int) -> None:
+        """From how many listeners of one kind on to warn that some may have been forgotten; 0 for never."""
+        if not isinstance(count, int) or count < 0:
+            raise sql_error(StatusCode.MISUSE, f"a number of listeners is a number from 0, not {count!r}")
+        self._limit = count
+
+    def _warn_of_many(self, kind: Kind) -> None:
+        count = sum(one.kind == kind for one in self._subscriptions)
+        if kind != "watch" and 0 < self._limit < count:
+            LOGGER.warning("%d %s listeners: are some never unsubscribed?", count, kind)
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        for subscription in self._subscriptions:
+            self.remove(subscription)
+
+    # -- what transactions ask and tell ------------------------------------------------
+
+    def wants(self, table: TableSchema) -> bool:
+        """Whether changes of a table's rows are to be noted."""
+        if self._all_rows and table.derivation is None:
+            return True
+        return (fold(table.schema), fold(table.name)) in self._watched
+
+    def hand_over(self, transaction: Transaction, wrote: bool) -> None:
+        """Take what a transaction did, in the moment of its commit."""
+        subscriptions = self._subscriptions
+        if not subscriptions:
+            return
+        log, transaction.changes = transaction.changes, []
+        self._pending.append(
+            _Committed(
+                next(self._commits),
+                transaction.began,
+                log,
+                transaction.announced,
+                transaction.started_with,
+                transaction.catalog,
+                wrote,
+                subscriptions,
+            )
+        )
+
+    def external_change(self, schema: str, table: str) -> None:
+        """Somebody else has changed a table: its watches count as touched; unknown names mean nothing."""
+        key = (fold(schema), fold(table))
+        with self._engine.publishing:
+            number = next(self._commits)
+            subscriptions = self._subscriptions
+        for subscription in subscriptions:
+            matched = matches(
+                subscription.tables, NetChanges((), self._engine.collations), True, frozenset({key})
+            )
+            if matched and subscription.active:
+                _call(subscription, Notification(matched, f"txn:{number}"))
+
+    # -- delivery ------------------------------------------------------------------------
+
+    def deliver(self) -> None:
+        """Tell the listeners of all commits that wait, unless somebody does so already."""
+        while self._pending:
+            if not self._gate.acquire(blocking=False):
+                return
+            try:
+                while self._pending:
+                    self._tell(self._pending.popleft())
+            finally:
+                self._gate.release()
+
+    def _tell(self, committed: _Committed) -> None:
+        by_kind: dict[Kind, list[Subscription]] = {}
+        for subscription in committed.subscriptions:
+            by_kind.setdefault(subscription.kind, []).append(subscription)
+        if "catalog" in by_kind:
+            _call_each(by_kind["catalog"], _catalog_changes(committed))
+        schema_events = [item for item in committed.announced if isinstance(item, SchemaEvent)]
+        _call_each(by_kind.get("schema", ()), schema_events)
+        data_events: list[DataChange] = []
+        if "data" in by_kind or "commit" in by_kind:
+            data_events = self._data_events(committed)
+            _call_each(by_kind.get("data", ()), data_events)
+        for subscription in by_kind.get("commit", ()):
+            complete = committed.knows_all(subscription)
+            if subscription.active and (schema_events or data_events or not complete):
+                _call(
+                    subscription,
+                    Commit(f"txn:{committed.number}", tuple(schema_events), tuple(data_events), complete),
+                )
+        self._tell_watchers(committed, by_kind.get("watch", ()))
+
+    def _data_events(self, committed: _Committed) -> list[DataChange]:
+        try:
+            return list(
+                data_changes(committed.log, committed.announced, committed.after, self._engine.collations)
+            )
+        except Exception:
+            # A type or collation of the program's own failed over a key; the commit stands all the same.
+            LOGGER.exception("the data events of txn:%d cannot be told", committed.number)
+            return []
+
+    def _tell_watchers(self, committed: _Committed, watchers: Sequence[Subscription]) -> None:
+        net = NetChanges(committed.log, self._engine.collations)
+        for subscription in watchers:
+            if not subscription.active:
+                continue
+            if not all(table.is_current(committed.after) for table in subscription.tables):
+                self.remove(subscription)
+                continue
+            try:
+                matched = matches(subscription.tables, net, not committed.knows_all(subscription))
+            except Exception:
+                LOGGER.exception("what txn:%d touches of %s is unknown", committed.number, subscription.id)
+                matched = matches(subscription.tables, net, True)
+            if matched:
+                _call(subscription, Notification(matched, f"txn:{committed.number}"))
+
+
+def _id(kind: Kind, tables: Sequence[WatchedTable], number: int) -> str:
+    digest = zlib.crc32(repr([table.watch for table in tables]).encode()) & 0xFFFFFF
+    return f"{kind}:{digest:06x}:{number}"
+
+
+def _call_each(subscriptions: Sequence[Subscription], events: Sequence[Any]) -> None:
+    for event in events:
+        for subscription in subscriptions:
+            if subscription.active:
+                _call(subscription, event)
+
+
+def _call(subscription: Subscription, event: Any) -> None:
+    try:
+        subscription.listener(event)
+    except Exception:
+        LOGGER.exception("listener %s failed; the commit stands", subscription.id)
+
+
+def _catalog_changes(committed: _Committed) -> list[CatalogChange]:
+    """The net difference of the catalogs, then what was refreshed."""
+    found = []
+    if committed.before is not committed.after:
+        for change in changes(committed.before, committed.after):
+            shown = change.object
+            found.append(
+                CatalogChange(change.type, fold(shown.schema), shown.name, change.before, change.after)
+            )
+    for item in committed.announced:
+        if isinstance(item, Refreshed):
+            table = committed.after.table(item.table.schema, item.table.name)
+            if table is not None:
+                found.append(
+                    CatalogChange("materialized_view_refreshed", fold(table.schema), table.name, None, table)
+                )
+    return found
