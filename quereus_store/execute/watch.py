@@ -69,8 +69,16 @@ class Watch:
         if stop:
             raise _interrupted()
 
-    def over(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """The batches, with a step for each."""
+    def over(self, batches: Iterable[list[Any]]) -> Iterable[list[Any]]:
+        """The batches, with a step for each; a tuple of them, all read already, passes as it is."""
+        if type(batches) is not tuple:
+            return self._watched(batches)
+        if self.active:
+            for batch in batches:
+                self.step(len(batch))
+        return batches
+
+    def _watched(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
         for batch in batches:
             if self.active:
                 self.step(len(batch))

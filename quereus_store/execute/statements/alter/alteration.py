@@ -8,7 +8,7 @@ any point leaves table, catalog and transaction as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ class Alteration:
         """Whether the table has no rows in the transaction."""
         return self.engine.table(self.table).count(self.transaction.reader(self.table.module)) == 0
 
-    def batches(self, table: TableSchema) -> Iterator[list[Row]]:
+    def batches(self, table: TableSchema) -> Iterable[list[Row]]:
         """The rows of a table as the transaction sees them."""
         batches = self.engine.table(table).scan(self.transaction.reader(table.module))
         return self.session.watch.over(batches)
