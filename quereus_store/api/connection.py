@@ -86,6 +86,8 @@ class Connection(BoundToProcess):
         self.database = database
         self.row_factory: Callable[[Cursor, tuple[Any, ...]], Any] | None = None
         self.session = Session(database.engine, timeout=timeout, cached_statements=cached_statements)
+        for name, value in database.engine.session_options.items():
+            self.session.set_option(name, value)
         self.closed = False
         self._autocommit = autocommit
         self._process = os.getpid()

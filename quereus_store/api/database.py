@@ -17,6 +17,8 @@ from typing import Any, overload
 from quereus_store import views
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.events import QUEUE_SIZE, Events, watch_stream, watch_with
+from quereus_store.api.options import Options
+from quereus_store.api.schema_manager import SchemaManager
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.notification import ChangeScope, Notification, Stream, Subscription
@@ -25,7 +27,7 @@ from quereus_store.execute.notification.matching import watched_tables
 from quereus_store.execute.notification.notifier import LOGGER
 from quereus_store.execute.session import Session
 from quereus_store.execute.transactions import ReadView
-from quereus_store.functions.registry import Function
+from quereus_store.functions.registry import Function, FunctionRegistry
 from quereus_store.functions.user import aggregate_function_from, scalar_function_from, table_function_from
 from quereus_store.modules.contract import CatalogProblem, Module
 from quereus_store.modules.memory import MemoryModule
@@ -33,7 +35,7 @@ from quereus_store.schema.objects import Catalog
 from quereus_store.store.check import Finding, check_store
 from quereus_store.store.module import StoreModule
 from quereus_store.store.open import open_store
-from quereus_store.types import LogicalType
+from quereus_store.types import CollationRegistry, LogicalType
 
 MEMORY = ":memory:"
 
@@ -82,6 +84,31 @@ class Database(BoundToProcess):
             snapshot.rollback()
 
     @property
+    def schema_manager(self) -> SchemaManager:
+        """The catalog to be looked up and changed by programs."""
+        return SchemaManager(self)
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """The registered virtual-table modules by name, in lower case."""
+        return MappingProxyType(self.engine.modules)
+
+    @property
+    def functions(self) -> FunctionRegistry:
+        """All functions, built-in and registered: iterate, ``find(name, arguments)``, ``knows(name)``."""
+        return self.engine.registry
+
+    @property
+    def collations(self) -> CollationRegistry:
+        """All collations: ``names()``, ``find(name)``."""
+        return self.engine.collations
+
+    @property
+    def options(self) -> Options:
+        """The options that connections opened from now on start with; ``pragma`` changes them for one."""
+        return Options(self.engine)
+
+    @property
     def problems(self) -> tuple[CatalogProblem, ...]:
         """Catalog entries that cannot be brought back; all others live."""
         _ = self.catalog  # entries are read when they are first needed
@@ -117,12 +144,25 @@ class Database(BoundToProcess):
     # -- what programs add ---------------------------------------------------------
 
     def register_module(self, module: Module) -> None:
-        """Make a virtual-table module available to USING."""
+        """Make a virtual-table module available to USING; raises MISUSE for a name that is taken or empty."""
         self.engine.register_module(module)
+        self.engine.notifier.registered("module", module.name, after=module)
 
     def register_function(self, function: Function) -> None:
         """Add a scalar, aggregate or table function; one of the same name and arity is replaced."""
+        replaced = next((known for known in self.functions if _same_call(known, function)), None)
         self.engine.registry.register(function)
+        self.engine.notifier.registered("function", function.name, replaced, function)
+
+    def unregister_function(self, name: str, arguments: int) -> bool:
+        """Take a registered function back (``arguments`` -1: any number); whether there was one."""
+        arity = (0, None) if arguments == -1 else (arguments, arguments)
+        known = [found for found in self.functions if found.name.lower() == name.lower()]
+        found = next((one for one in known if (one.minimum, one.maximum) == arity), None)
+        if not self.engine.registry.unregister(name, None if arguments == -1 else arguments):
+            return False
+        self.engine.notifier.registered("function", name, found)
+        return True
 
     def create_function(
         self, name: str, arguments: int, function: Callable[..., Any], **options: Any
@@ -157,7 +197,19 @@ class Database(BoundToProcess):
         order_preserving: bool = False,
     ) -> None:
         """Add a collation; without ``normalizer`` it can order but not key persistent structures."""
-        self.engine.collations.register(name, comparator, normalizer, order_preserving=order_preserving)
+        known = self.collations.find(name.strip()) if isinstance(name, str) else None
+        made = self.engine.collations.register(
+            name, comparator, normalizer, order_preserving=order_preserving
+        )
+        self.engine.notifier.registered("collation", made.name, known, made)
+
+    def unregister_collation(self, name: str) -> bool:
+        """Take a registered collation back; whether there was one.  BINARY, NOCASE and RTRIM stay."""
+        known = self.collations.find(name)
+        if not self.engine.collations.unregister(name):
+            return False
+        self.engine.notifier.registered("collation", name.upper(), known)
+        return True
 
     def register_type(self, logical_type: LogicalType) -> None:
         """Add a logical type."""
@@ -258,6 +310,16 @@ class Database(BoundToProcess):
         """One connection less; the last one closes the storage."""
         if self._closing is not None:
             self._closing(self)
+        else:
+            self.engine.notifier.close()
+
+
+def _same_call(known: Function, function: Function) -> bool:
+    """Whether one function takes the other's place."""
+    return known.name.lower() == function.name.lower() and (known.minimum, known.maximum) == (
+        function.minimum,
+        function.maximum,
+    )
 
 
 class _OpenDatabases:

@@ -61,6 +61,7 @@ class Engine:
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
         self.notifier = Notifier(self)
+        self.session_options: dict[str, Any] = {}
         self.declarations: dict[str, nodes.DeclareSchema] = {}
         self.lenses: dict[str, nodes.DeclareLens] = {}
         self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}

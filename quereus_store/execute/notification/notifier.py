@@ -205,6 +205,14 @@ class Notifier:
             if matched and subscription.active:
                 _call(subscription, Notification(matched, f"txn:{number}"))
 
+    def registered(self, kind: str, name: str, before: Any = None, after: Any = None) -> None:
+        """Something that belongs to no transaction was registered, replaced or taken back."""
+        what = "removed" if after is None else "added" if before is None else "modified"
+        change = CatalogChange(f"{kind}_{what}", "main", name, before, after)
+        for subscription in self._subscriptions:
+            if subscription.kind == "catalog":
+                _call(subscription, change)
+
     # -- delivery ------------------------------------------------------------------------
 
     def deliver(self) -> None:
