@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import AggregateFunction, ScalarFunction
 from quereus_store.types import CollationContribution, LogicalType
+from quereus_store.types.comparison import ListPlan
 
 if TYPE_CHECKING:
     from quereus_store.plan.nodes import PlanNode
@@ -236,6 +237,7 @@ class Extremum(BoundExpression):
     greatest: bool
     operands: tuple[BoundExpression, ...]
     keys: tuple[BoundExpression, ...]
+    plan: ListPlan
     using: str = "BINARY"
 
 

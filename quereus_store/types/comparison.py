@@ -23,7 +23,7 @@ same operators by value alone, with NULL in and NULL out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
@@ -285,6 +285,32 @@ def comparison_template(
         return Template(source if python == "==" else f"(not {source})", {"_equal_operands": equal_operands})
     function = compare_operands if mode is ComparisonMode.MIXED else compare
     return _ranked_template(function, python, collation)
+
+
+def list_comparator(plan: ListPlan, collation: Collation) -> Callable[[Value, Value], int]:
+    """The order of any two operands that the plan has cast, NULL included: negative, 0 or positive."""
+    compare_same: Callable[[Any, Any], int]
+    if plan.mode is ComparisonMode.TIMESPAN:
+        compare_same = _compare_timespans
+    elif plan.mode is ComparisonMode.JSON:
+        compare_same = compare_json
+    elif plan.mode is ComparisonMode.CUSTOM and plan.probe_type.compare is not None:
+        compare_same = plan.probe_type.compare
+    else:
+        by_value = compare_operands if plan.mode is ComparisonMode.MIXED else compare
+        return lambda left, right: by_value(left, right, collation)
+
+    def compare_nullable(left: Value, right: Value) -> int:
+        if left is None or right is None:
+            return (left is not None) - (right is not None)
+        return compare_same(left, right)
+
+    return compare_nullable
+
+
+def _compare_timespans(left: Any, right: Any) -> int:
+    a, b = timespan_key(left), timespan_key(right)
+    return (a > b) - (a < b)
 
 
 # --- operators by value -----------------------------------------------------------------------------------

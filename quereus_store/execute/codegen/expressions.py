@@ -44,7 +44,12 @@ from quereus_store.types import (
     truth,
 )
 from quereus_store.types.arithmetic import BITWISE, arithmetic_template, concat
-from quereus_store.types.comparison import ComparisonMode, comparison_plan, comparison_template
+from quereus_store.types.comparison import (
+    ComparisonMode,
+    comparison_plan,
+    comparison_template,
+    list_comparator,
+)
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.types.templates import Template
 from quereus_store.types.values import int_to_text, to_text
@@ -275,8 +280,8 @@ class ExpressionCompiler:
             if expression.keys == expression.operands
             else tuple_display(self.values(expression.keys))
         )
-        collation = self.module.bind("collation", self.scope.collation(expression.using))
-        return f"{function}({expression.greatest}, {operands}, {keys}, {collation})"
+        order = list_comparator(expression.plan, self.scope.collation(expression.using))
+        return f"{function}({expression.greatest}, {operands}, {keys}, {self.module.bind('order', order)})"
 
     def _null_if(self, expression: bound.NullIf) -> str:
         return f"(None if {self.condition(expression.condition)} else {self.value(expression.operand)})"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from quereus_store.plan.expressions import PatternKind
-from quereus_store.types import Collation, LogicalType, to_text
+from quereus_store.types import LogicalType, to_text
 from quereus_store.types.arithmetic import (
     BITWISE,
     ArithmeticMode,
@@ -21,7 +21,6 @@ from quereus_store.types.arithmetic import (
     negate,
     positive,
 )
-from quereus_store.types.comparison import compare
 from quereus_store.types.patterns import glob_matcher, like_matcher, like_template, regexp_matcher
 from quereus_store.types.templates import Template
 
@@ -99,7 +98,9 @@ def exclusive_or(left: bool | None, right: bool | None) -> bool | None:
     return None if left is None or right is None else left is not right
 
 
-def extremum(greatest: bool, operands: Sequence[Any], keys: Sequence[Any], collation: Collation) -> Any:
+def extremum(
+    greatest: bool, operands: Sequence[Any], keys: Sequence[Any], compare_: Callable[[Any, Any], int]
+) -> Any:
     """The operand with the greatest (or least) key, NULLs left out; the first among equals."""
     best: Any = None
     best_key: Any = None
@@ -107,7 +108,7 @@ def extremum(greatest: bool, operands: Sequence[Any], keys: Sequence[Any], colla
         if operand is None:
             continue
         if best is not None:
-            order = compare(key, best_key, collation)
+            order = compare_(key, best_key)
             if order == 0 or (order > 0) is not greatest:
                 continue
         best, best_key = operand, key

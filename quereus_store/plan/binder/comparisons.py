@@ -167,6 +167,7 @@ def extremum(
         greatest,
         tuple(operands),
         keys,
+        plan,
         collation.name if collation else "BINARY",
     )
 
