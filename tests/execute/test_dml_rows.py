@@ -201,3 +201,14 @@ def test_a_member_that_is_never_evaluated_does_not_run(db: Database) -> None:
     assert db.rows("select (insert into log values (2) returning id)") == [(2,)]
     assert db.rows("select * from (insert into log values (3) returning id) as x limit 0") == []
     assert db.rows("select * from log") == [(2,), (3,)]
+
+
+def test_numbering_defaults_with_parameters(db: Database) -> None:
+    db.run(
+        "create table note (id integer primary key"
+        " default (coalesce((select max(id) from note), 0) + mutation_ordinal()), body text)"
+    )
+    assert db.change("insert into note (body) values (?)", "a") == 1
+    assert db.many("insert into note (body) values (?)", [("b",), ("c",)]) == 2
+    assert db.change("insert into note (body) values (?), (?)", "d", "e") == 2
+    assert db.rows("select * from note") == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]

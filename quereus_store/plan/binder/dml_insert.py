@@ -167,6 +167,9 @@ def _rows(target: Target, node: nodes.Insert, positions: list[int]) -> _Rows:
     )
     if not needs_ordinal:
         return rows
+    if isinstance(rows.plan, ParameterRows):
+        # A single row is the first of its statement; a batch would be many statements.
+        return replace(rows, batchable=False)
     plan, ordinal = numbered(target.environment, rows.plan)
     return _Rows(plan, rows.values, ordinal)
 
