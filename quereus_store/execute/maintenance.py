@@ -15,10 +15,11 @@ Chapter: views-and-maintained-tables, sections 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quereus_store.modules.contract import CatalogProblem
+from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
 
@@ -51,6 +52,10 @@ class Maintenance(Protocol):
 
         ``snapshot`` is the persistent module's, which the catalog was loaded from.
         """
+        ...
+
+    def stored_queries(self, catalog: Catalog, tables: frozenset[tuple[str, str]]) -> Sequence[StoredQuery]:
+        """The live maintained tables whose queries read nothing but these tables."""
         ...
 
     def explain(self, catalog: Catalog, table: TableSchema) -> list[str]:

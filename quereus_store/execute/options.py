@@ -18,6 +18,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "nondeterministic_schema": False,
         "ddl_transaction_policy": "permissive",
         "default_vtab_args": MappingProxyType({}),
+        "answer_from_views": True,
         "materialized_view_rebuild_row_threshold": 10000,
         "runtime_stats": False,
         "validate_plan": False,

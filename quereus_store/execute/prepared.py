@@ -8,12 +8,13 @@ two and the session makes it anew when either has moved on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
-from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
+from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query, every_node
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
@@ -163,10 +164,27 @@ def reads_only_primary(compiled: CompiledQuery, engine: Engine) -> bool:
 
 
 def prepare_query(
-    engine: Engine, statement: nodes.Query, context: BindContext, meters: Meters | None = None
+    engine: Engine,
+    statement: nodes.Query,
+    context: BindContext,
+    meters: Meters | None = None,
+    *,
+    from_views: bool = False,
 ) -> PreparedQuery:
-    """Bind, optimize and compile a query; with ``meters`` it measures itself."""
-    plan = optimize(bind_query(context, statement), rule_context(engine, context))
+    """Bind, optimize and compile a query; with ``meters`` it measures itself.
+
+    ``from_views``: maintained tables are up to date when it runs and may answer in the place of their
+    sources.
+    """
+    bound = bind_query(context, statement)
+    rules = rule_context(engine, context)
+    maintenance = engine.maintenance
+    if maintenance is not None and from_views and context.options.get("answer_from_views"):
+        # What the query itself writes reaches views only after it has run.
+        writes = any(isinstance(node, MutationScan) for node in every_node(bound))
+        if not writes:
+            rules = replace(rules, stored=partial(maintenance.stored_queries, context.catalog))
+    plan = optimize(bound, rules)
     compiled = compile_query(plan, engine, meters, context.options.get("memory_limit", 0))
     mutations = {
         mutation_id: compile_mutation(mutation, engine, context, with_members(plan), meters)

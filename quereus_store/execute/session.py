@@ -152,9 +152,10 @@ class Session:
         check: bool = True,
         nullable: frozenset[int | str] = frozenset(),
         meters: Meters | None = None,
+        from_views: bool = True,
     ) -> PreparedQuery | PreparedMutation:
         try:
-            return self._prepare_now(statement, transaction, parameters, check, nullable, meters)
+            return self._prepare_now(statement, transaction, parameters, check, nullable, meters, from_views)
         except RecursionError:
             raise sql_error(
                 StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
@@ -172,6 +173,7 @@ class Session:
         check: bool,
         nullable: frozenset[int | str],
         meters: Meters | None,
+        from_views: bool,
     ) -> PreparedQuery | PreparedMutation:
         context = self.bind_context(transaction, prepare.parameter_types(parameters))
         if nullable:
@@ -181,7 +183,7 @@ class Session:
                 self.engine, statement, context, meters
             )
         else:
-            made = prepare.prepare_query(self.engine, statement, context, meters)
+            made = prepare.prepare_query(self.engine, statement, context, meters, from_views=from_views)
         if check:
             prepare.check_parameters(context, parameters)
         made.statement = statement
@@ -238,7 +240,8 @@ class Session:
         self, transaction: ReadView, query: nodes.Query, parameters: Any = _NO_PARAMETERS
     ) -> Iterator[list[Row]]:
         """The rows of a query as a transaction sees them, a batch at a time."""
-        made: Any = self._prepare(query, transaction, parameters)
+        # Part of a statement: maintained tables may not have followed yet what it did.
+        made: Any = self._prepare(query, transaction, parameters, from_views=False)
         result: Result = made.run(made.runtime(self, transaction, parameters))
         return result.batches()
 

@@ -17,6 +17,8 @@ fold_constants        evaluates what depends on nothing
 drop_projections      projections that do nothing, or work on literal rows alone
 inline_common_tables  puts a WITH member read once in the place of its reader
 push_filters          moves conditions towards the tables, into join conditions
+use_stored_groups     groups that a maintained table has, or whose parts it has
+use_stored_rows       joins and filters that a maintained table has made already
 choose_access         keys, ranges and indexes instead of scans
 order_joins           inner joins of three tables and more in the cheapest order
 choose_joins          hash or index lookup instead of pairwise comparison
@@ -37,6 +39,7 @@ from typing import Any, Protocol
 from quereus_store.modules.contract import AccessPlan, AccessRequest
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery
+from quereus_store.plan.costs import work
 from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import (
     BoundExpression,
@@ -46,6 +49,7 @@ from quereus_store.plan.expressions import (
     ScalarSubquery,
     map_children,
 )
+from quereus_store.plan.stored import Lender, nothing_stored
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.types import Collation
 
@@ -79,6 +83,7 @@ class RuleContext:
     """What every rule is given.
 
     ``disabled`` names rules to leave out, and so does the option ``disabled_rules``.
+    ``stored`` lends tables that hold the rows of queries, if these may be used.
     ``estimates`` remembers what was found out about plans and columns.
     """
 
@@ -86,6 +91,7 @@ class RuleContext:
     number: Callable[[], int]
     options: Mapping[str, Any] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
+    stored: Lender = nothing_stored
     estimates: Estimator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +129,15 @@ def _has_subqueries(plan: nodes.PlanNode) -> bool:
     )
 
 
+def physical_cost(plan: nodes.PlanNode, context: RuleContext) -> float:
+    """What a logical plan is going to cost, once it is known how tables are read and joined."""
+    from quereus_store.plan.rules.access import choose_access
+    from quereus_store.plan.rules.join_order import order_joins
+    from quereus_store.plan.rules.joins import choose_joins
+
+    return work(optimize(plan, context, (choose_access, order_joins, choose_joins)), context.estimates)
+
+
 def rule_names() -> frozenset[str]:
     """The names of all rules, as ``disabled_rules`` takes them."""
     return frozenset(rule.__name__ for rules in _default_rules() for rule in rules)
@@ -155,6 +170,8 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     from quereus_store.plan.rules.projections import drop_projections
     from quereus_store.plan.rules.pruning import prune_columns
     from quereus_store.plan.rules.scalars import join_scalars
+    from quereus_store.plan.rules.stored_groups import use_stored_groups
+    from quereus_store.plan.rules.stored_rows import use_stored_rows
     from quereus_store.plan.rules.streaming import stream_groups
     from quereus_store.plan.rules.top import keep_top
 
@@ -164,6 +181,8 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
         drop_projections,
         inline_common_tables,
         push_filters,
+        use_stored_groups,
+        use_stored_rows,
         choose_access,
         order_joins,
         choose_joins,

@@ -21,6 +21,7 @@ its sources.
 ``writing``      writing derived rows and judging their constraints
 ``maintainer``   the end of a statement
 ``restoring``    reopening
+``lending``      queries that may be answered from maintained tables
 ``checking``     comparing tables with their bodies
 ``reporting``    what EXPLAIN and ``maintenance_info()`` tell
 ``deltas/``      programs that work from what changed

@@ -18,9 +18,10 @@ from quereus_store.execute.dml.changes import Change
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.maintenance import Handler
 from quereus_store.modules.contract import CatalogProblem
+from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.sql import nodes
-from quereus_store.views import attaching, creating, refreshing, reporting, restoring, staleness
+from quereus_store.views import attaching, creating, lending, refreshing, reporting, restoring, staleness
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.graph import Graph, Graphs, Member
 from quereus_store.views.parents import FollowUp
@@ -88,6 +89,13 @@ class Maintainer:
     def explain(self, catalog: Catalog, table: TableSchema) -> list[str]:
         """What follows a change of a table, as text."""
         return reporting.explain_lines(self, catalog, table)
+
+    def stored_queries(self, catalog: Catalog, tables: frozenset[TableKey]) -> Sequence[StoredQuery]:
+        """The live maintained tables whose queries read nothing but these tables."""
+        graph = self.graphs.graph(catalog)
+        if tables.isdisjoint(graph.sources):
+            return ()
+        return lending.stored_queries(self.engine, graph, tables)
 
     # -- the end of a statement ------------------------------------------------------
 

@@ -128,6 +128,7 @@ _OPTIONS = (
     Option("foreign_keys", _boolean),
     Option("nondeterministic_schema", _boolean),
     Option("ddl_transaction_policy", _choice("permissive", "strict")),
+    Option("answer_from_views", _boolean),
     Option("materialized_view_rebuild_row_threshold", _row_threshold),
     Option("runtime_stats", _boolean),
     Option("validate_plan", _boolean),
