@@ -132,7 +132,7 @@ class Connection(BoundToProcess):
                 StatusCode.MISUSE,
                 f"executemany takes many sets of parameters, not {type(parameter_sets).__name__}",
             ) from failure
-        return Result(None, (), self.session.execute_batch(sql, sets))
+        return self.session.execute_batch(sql, sets)
 
     def explain(self, sql: str, parameters: Any = _NO_PARAMETERS, *, analyze: bool = False) -> PlanStep:
         """The plan of a query, INSERT, UPDATE or DELETE as a tree of its operators.

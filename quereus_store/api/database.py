@@ -304,6 +304,13 @@ class Database(BoundToProcess):
         """Tell the watches of a table that another process, or the program itself, has changed its rows."""
         self.engine.notifier.external_change(schema, table)
 
+    def look_for_foreign_changes(self) -> bool:
+        """Whether another process has changed the rows of a watched table; its watches are told if so.
+
+        This costs one look-up for each watched table.  Commits of this process look by themselves.
+        """
+        return self.engine.notifier.look_for_foreign_changes()
+
     # -- life ------------------------------------------------------------------------
 
     def release(self) -> None:

@@ -319,6 +319,10 @@ class Transaction(ReadView):
         persistent = engine.persistent_module
         names = sorted(self._writers, key=lambda name: not engine.modules[name].persistent)
         changed = self.catalog is not self.started_with
+        notifier = engine.notifier
+        counted = None
+        if notifier.active:
+            counted = notifier.before_commit({name: it.transaction for name, it in self._writers.items()})
         version = None
         if changed and persistent is not None:
             version = engine.persistent_version(self.reader(persistent.name))
@@ -328,9 +332,9 @@ class Transaction(ReadView):
             del self._writers[name]
         if changed:
             engine.publish(self.catalog, version)
-        if not engine.notifier.active:
+        if not notifier.active:
             return False
-        engine.notifier.hand_over(self, wrote=bool(names))
+        notifier.hand_over(self, bool(names), counted)
         return True
 
     def rollback(self) -> None:

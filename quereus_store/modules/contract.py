@@ -412,6 +412,15 @@ class SchemaBatches(Protocol):
 
 
 @runtime_checkable
+class ChangeCounting(Protocol):
+    """A module whose tables other processes may change, and that counts the commits which do."""
+
+    def change_counter(self, transaction: Any, schema: TableSchema) -> tuple[int, bool]:
+        """How many commits have changed a table's rows, and whether the transaction will be another one."""
+        ...
+
+
+@runtime_checkable
 class LensListener(Protocol):
     """A module that wants to know what logical schemas read (view-updates-and-lenses, section 18)."""
 

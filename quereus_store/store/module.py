@@ -44,7 +44,13 @@ from quereus_store.store.building import (
 from quereus_store.store.cache import DEFAULT_CACHE_SIZE, BatchCache
 from quereus_store.store.indexes import IndexStore
 from quereus_store.store.table import StoreTable
-from quereus_store.store.transaction import StoreReader, StoreWriter, Transaction, all_or_nothing
+from quereus_store.store.transaction import (
+    StoreReader,
+    StoreWriter,
+    Transaction,
+    all_or_nothing,
+    table_state,
+)
 
 _HANDLES = 1024
 """How many table handles are kept before the cache of handles starts anew."""
@@ -102,6 +108,10 @@ class StoreModule:
             kv.abort()
             raise
         return writer
+
+    def change_counter(self, transaction: Transaction, schema: TableSchema) -> tuple[int, bool]:
+        """How many commits have changed a table's rows, and whether the transaction will be another one."""
+        return table_state(transaction.kv, schema.storage_id)[0], transaction.changed(schema.storage_id)
 
     # --- tables ----------------------------------------------------------------------------------------
 

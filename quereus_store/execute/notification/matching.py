@@ -188,18 +188,16 @@ def _net(log: Sequence[Change], identity: Identity) -> Net:
 
 
 def matches(
-    tables: Iterable[WatchedTable], net: NetChanges, coarse: bool, written: frozenset[TableKey] | None = None
+    tables: Iterable[WatchedTable], net: NetChanges, unknown: frozenset[TableKey] | None
 ) -> tuple[Match, ...]:
     """What a commit touches of a scope.
 
-    ``coarse``: not all that was written is known, so every watch counts as touched; with ``written`` those
-    on these tables.
+    ``unknown`` are tables of which nobody knows what was written; their watches count as touched.  None: all.
     """
     found = []
     for table in tables:
-        if coarse:
-            if written is None or table.key in written:
-                found.append(Match(table.watch, table.all_hits()))
+        if unknown is None or table.key in unknown:
+            found.append(Match(table.watch, table.all_hits()))
             continue
         hits = table.hits(net.of(table))
         if hits is not None:

@@ -11,6 +11,10 @@ happened, and the other listeners are told.
 A transaction that began before a subscription may have changed rows that nobody noted.  When it
 commits, watches of that subscription count as touched, and commits are marked as incomplete.
 
+Other processes may write to the same file.  Where the module counts the changes of each table
+(:class:`~quereus_store.modules.contract.ChangeCounting`), the notifier compares these counters at each commit
+of its own, and when it is asked to; a table that somebody else has changed counts as touched.
+
 Chapters: store-and-modules, section 11; views-and-maintained-tables, section 15.
 """
 
@@ -22,7 +26,7 @@ import logging
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +43,7 @@ from quereus_store.execute.notification.events import (
 )
 from quereus_store.execute.notification.images import data_changes
 from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
+from quereus_store.modules.contract import ChangeCounting
 from quereus_store.schema.manager import changes
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 
@@ -83,10 +88,46 @@ class _Committed:
     after: Catalog
     wrote: bool
     subscriptions: tuple[Subscription, ...]
+    foreign: frozenset[TableKey] = frozenset()
 
     def knows_all(self, subscription: Subscription) -> bool:
         """Whether the whole transaction was noted for a subscription."""
         return subscription.number <= self.began or not self.wrote
+
+
+class _Counter:
+    """How often a watched table had been changed, by whomever, when this process last looked."""
+
+    __slots__ = ("_module", "_table", "module_name", "value")
+
+    def __init__(self, module: Any, table: TableSchema) -> None:
+        self._module = module
+        self._table = table
+        self.module_name = fold(table.module)
+        self.value = 0
+
+    def read(self, transaction: Any) -> tuple[int, bool]:
+        """The counter, and whether the transaction will add to it."""
+        found: tuple[int, bool] = self._module.change_counter(transaction, self._table)
+        return found
+
+    def read_now(self) -> int:
+        """The counter of the last commit."""
+        transaction = self._module.begin_read()
+        try:
+            return self.read(transaction)[0]
+        finally:
+            transaction.rollback()
+
+
+class _Counted:
+    """The counters that a commit leaves, and the tables that another process has changed before it."""
+
+    __slots__ = ("foreign", "values")
+
+    def __init__(self) -> None:
+        self.foreign: set[TableKey] = set()
+        self.values: dict[TableKey, int] = {}
 
 
 class Notifier:
@@ -100,6 +141,7 @@ class Notifier:
         self._all_rows = False
         self._watched: frozenset[TableKey] = frozenset()
         self._pending: deque[_Committed] = deque()
+        self._counters: dict[TableKey, _Counter] = {}
         self._commits = itertools.count(1)
         self._limit = _MAX_LISTENERS
         self.active = False
@@ -130,6 +172,9 @@ class Notifier:
             # Last: a transaction that reads this number notes its changes for the subscription.
             self.last_number = number
             self._warn_of_many(kind)
+        if tables:
+            # Outside of the lock, which a thread that commits may want while it holds ``publishing``.
+            self._count_from_now(tables)
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
@@ -147,6 +192,8 @@ class Notifier:
         self.active = bool(subscriptions)
         self._all_rows = any(one.kind in ("data", "commit") for one in subscriptions)
         self._watched = frozenset(table.key for one in subscriptions for table in one.tables)
+        for key in [key for key in self._counters if key not in self._watched]:
+            self._counters.pop(key, None)
         self._engine.records_changes = any(one.kind in _NEEDS_ROWS for one in subscriptions)
 
     def set_max_listeners(self, count: int) -> None:
@@ -173,8 +220,23 @@ class Notifier:
             return True
         return (fold(table.schema), fold(table.name)) in self._watched
 
-    def hand_over(self, transaction: Transaction, wrote: bool) -> None:
+    def before_commit(self, writers: Mapping[str, Any]) -> _Counted | None:
+        """Look at the counters of watched tables, which nobody else can change while the writers are open."""
+        if not self._counters:
+            return None
+        counted = _Counted()
+        for key, counter in list(self._counters.items()):
+            writer = writers.get(counter.module_name)
+            if writer is not None:
+                base, changes = counter.read(writer)
+                if base != counter.value:
+                    counted.foreign.add(key)
+                counted.values[key] = base + changes
+        return counted
+
+    def hand_over(self, transaction: Transaction, wrote: bool, counted: _Counted | None) -> None:
         """Take what a transaction did, in the moment of its commit."""
+        foreign = self._settle(counted) if counted is not None else frozenset()
         subscriptions = self._subscriptions
         if not subscriptions:
             return
@@ -189,21 +251,56 @@ class Notifier:
                 transaction.catalog,
                 wrote,
                 subscriptions,
+                foreign,
             )
         )
 
+    # -- what others change ------------------------------------------------------------
+
+    def _count_from_now(self, tables: Sequence[WatchedTable]) -> None:
+        with self._engine.publishing:
+            for table in tables:
+                module = self._engine.module(table.table.module)
+                if isinstance(module, ChangeCounting) and table.key not in self._counters:
+                    counter = _Counter(module, table.table)
+                    counter.value = counter.read_now()
+                    self._counters[table.key] = counter
+
+    def _settle(self, counted: _Counted) -> frozenset[TableKey]:
+        for key, value in counted.values.items():
+            counter = self._counters.get(key)
+            if counter is not None:
+                counter.value = value
+        return frozenset(counted.foreign)
+
+    def look_for_foreign_changes(self) -> bool:
+        """Whether another process has changed a watched table since; its watches count as touched then."""
+        counted = _Counted()
+        with self._engine.publishing:
+            for key, counter in list(self._counters.items()):
+                value = counter.read_now()
+                if value != counter.value:
+                    counted.foreign.add(key)
+                counted.values[key] = value
+            foreign = self._settle(counted)
+        if foreign:
+            self._tell_of_foreign(foreign)
+        return bool(foreign)
+
     def external_change(self, schema: str, table: str) -> None:
         """Somebody else has changed a table: its watches count as touched; unknown names mean nothing."""
-        key = (fold(schema), fold(table))
+        self._tell_of_foreign(frozenset({(fold(schema), fold(table))}))
+
+    def _tell_of_foreign(self, foreign: frozenset[TableKey]) -> None:
+        catalog, snapshot = self._engine.pin()
+        snapshot.rollback()
         with self._engine.publishing:
-            number = next(self._commits)
+            number, began = next(self._commits), self.last_number
             subscriptions = self._subscriptions
-        for subscription in subscriptions:
-            matched = matches(
-                subscription.tables, NetChanges((), self._engine.collations), True, frozenset({key})
+            self._pending.append(
+                _Committed(number, began, (), (), catalog, catalog, False, subscriptions, foreign)
             )
-            if matched and subscription.active:
-                _call(subscription, Notification(matched, f"txn:{number}"))
+        self.deliver()
 
     def registered(self, kind: str, name: str, before: Any = None, after: Any = None) -> None:
         """Something that belongs to no transaction was registered, replaced or taken back."""
@@ -266,10 +363,11 @@ class Notifier:
                 self.remove(subscription)
                 continue
             try:
-                matched = matches(subscription.tables, net, not committed.knows_all(subscription))
+                unknown = committed.foreign if committed.knows_all(subscription) else None
+                matched = matches(subscription.tables, net, unknown)
             except Exception:
                 LOGGER.exception("what txn:%d touches of %s is unknown", committed.number, subscription.id)
-                matched = matches(subscription.tables, net, True)
+                matched = matches(subscription.tables, net, None)
             if matched:
                 _call(subscription, Notification(matched, f"txn:{committed.number}"))
 
