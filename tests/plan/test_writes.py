@@ -64,9 +64,15 @@ def test_several_rows_and_queries_are_plans() -> None:
 
 def test_omitted_columns_take_their_default() -> None:
     plan = bind_write("insert into stock (qty, item) values (1, ?)", STOCK)
-    assert shape(plan.source) == "Window(ParameterRows)"
-    assert show(plan.row) == "(ordinal, 0, Call(upper, (0)), None, None, 1)"
+    assert shape(plan.source) == "ParameterRows"
+    assert show(plan.row) == "(1, 0, Call(upper, (0)), None, None, 1)"
     assert not plan.batchable
+
+
+def test_rows_are_numbered_for_the_default_that_asks() -> None:
+    plan = bind_write("insert into stock (qty, item) values (1, ?), (2, ?)", STOCK)
+    assert shape(plan.source) == "Window(Values)"
+    assert show(plan.row).startswith("(ordinal, ")
 
 
 def test_default_as_a_value() -> None:
