@@ -123,6 +123,11 @@ def test_a_hint_that_means_two_objects_is_refused() -> None:
             "index",
         ),
         (
+            "create table t (a integer not null primary key, b text not null)",
+            "table t { a integer primary key, c text }",
+            "column of table 't'",
+        ),
+        (
             "create table t (a integer not null primary key, constraint c check (a > 1))",
             "table t { a integer primary key, constraint d check (a > 1) }",
             "constraint of table 't'",

@@ -20,6 +20,7 @@ from quereus_store.plan.expressions import Column
 from quereus_store.plan.optimizer import rule_names
 from quereus_store.sql import nodes
 from quereus_store.types import ANY, TEXT, to_text
+from quereus_store.types.json import render_json
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -87,12 +88,25 @@ def _text(session: Session, name: str, value: Any) -> str:
     return to_text(value) or ""
 
 
-def _path(session: Session, name: str, value: Any) -> tuple[str, ...]:
-    return tuple(part.strip() for part in _text(session, name, value).split(",") if part.strip())
+class _WrittenList(tuple[str, ...]):
+    """Names of a comma list, with the text that they were written in."""
+
+    text: str
+
+
+def _names(session: Session, name: str, value: Any) -> _WrittenList:
+    text = _text(session, name, value)
+    names = _WrittenList(part.strip() for part in text.split(",") if part.strip())
+    names.text = text
+    return names
+
+
+def _show_names(names: tuple[str, ...]) -> str:
+    return names.text if isinstance(names, _WrittenList) else ",".join(names)
 
 
 def _rules(session: Session, name: str, value: Any) -> tuple[str, ...]:
-    rules = _path(session, name, value)
+    rules = _names(session, name, value)
     if rules == ("all",):
         return tuple(sorted(rule_names()))
     if not rule_names().issuperset(rules):
@@ -120,10 +134,10 @@ def _object(session: Session, name: str, value: Any) -> dict[str, Any]:
 
 
 _OPTIONS = (
-    Option("schema_path", _path, ", ".join),
+    Option("schema_path", _names, _show_names),
     Option("default_column_nullability", _choice("nullable", "not_null")),
     Option("default_vtab_module", _text),
-    Option("default_vtab_args", _object, lambda value: json.dumps(dict(value))),
+    Option("default_vtab_args", _object, lambda value: render_json(dict(value))),
     Option("default_collation", _collation),
     Option("foreign_keys", _boolean),
     Option("nondeterministic_schema", _boolean),

@@ -15,7 +15,7 @@ from quereus_store.schema.constraints import NamedConstraint
 from quereus_store.schema.differ.bodies import derivation_changed
 from quereus_store.schema.differ.columns import ColumnSteps, column_steps
 from quereus_store.schema.differ.constraints import constraint_steps
-from quereus_store.schema.differ.matching import RenamePolicy, same_tags
+from quereus_store.schema.differ.matching import RenamePolicy, require_hints, same_tags
 from quereus_store.schema.differ.text import identifier, object_name, qualified, tag_list
 from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes, render
@@ -83,6 +83,7 @@ class Alteration:
     ) -> TableSteps:
         """Compare the two; of a maintained table that stays one, the shape must be as declared."""
         columns = self.columns
+        self._require_column_hints(policy)
         constraints = constraint_steps(self.declared, self.actual, columns, policy, uses_dropped, uses_remade)
         renames = [
             f"RENAME COLUMN {identifier(old)} TO {identifier(self._column(new))}"
@@ -117,6 +118,17 @@ class Alteration:
             tagged = f"ALTER MATERIALIZED VIEW {self._name} SET TAGS {tag_list(self.declared.tags)}"
             result.attach.append(tagged)
         return result
+
+    def _require_column_hints(self, policy: RenamePolicy) -> None:
+        """Under REQUIRE_HINT a table does not lose some columns and get others."""
+        present = {fold(column.name): column.name for column in self.actual.columns}
+        wanted = {fold(column.name): column.name for column in self.declared.columns}
+        require_hints(
+            f"column of table '{self.declared.name}'",
+            [name for key, name in wanted.items() if key not in present],
+            [name for key, name in present.items() if key not in wanted],
+            policy,
+        )
 
     def _derive(self, result: TableSteps, fixed: bool) -> None:
         """The steps from and to a derivation; a ``fixed`` one has to be taken off meanwhile."""
