@@ -23,7 +23,7 @@ from quereus_store.plan.expressions import (
     Not,
     Truth,
 )
-from quereus_store.types import Collation, cast, truth
+from quereus_store.types import Collation, CollationRank, cast, truth
 from quereus_store.types.arithmetic import (
     BITWISE,
     ArithmeticMode,
@@ -77,7 +77,11 @@ def _comparison(expression: Comparison, collations: Collations) -> Any:
         return (left is right) is (expression.operator == "is")
     plan = comparison_plan(expression.left.type, expression.right.type)
     operator = {"is": "=", "is not": "!="}.get(expression.operator, expression.operator)
-    template = comparison_template(plan, operator, collations(expression.using))
+    explicit = any(
+        side.collation is not None and side.collation.rank is CollationRank.EXPLICIT
+        for side in (expression.left, expression.right)
+    )
+    template = comparison_template(plan, operator, collations(expression.using), explicit_collation=explicit)
     return bool(template.compile(2)(left, right))
 
 

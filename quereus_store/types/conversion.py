@@ -167,8 +167,7 @@ def _whole(number: Any, logical_type: LogicalType, complaint: str) -> int:
     """A number as the safe integer that dates and durations take."""
     if type(number) is float:
         if not number.is_integer():
-            text = to_text(number)
-            raise ConversionFailure(f"Cannot convert '{text}' to {logical_type.name}: {complaint}: {text}")
+            raise ConversionFailure(f"{complaint}: {to_text(number)}")
         number = int(number)
     if not _is_safe(number):
         raise ConversionFailure(f"Cannot convert bigint to {logical_type.name}")

@@ -128,6 +128,7 @@ def _recursive(
     seed_body, step_body = _rejoin(chain[:first]), _rejoin(chain[first:])
     distinct = any(not _keeps_all(operation) for operation, _ in chain[1:])
     seed = queries.bind_body(environment, seed_body, outer)
+    seed_names = [column.name for column in seed.columns]
     if member.columns:
         check_arity(f"Recursive CTE '{member.name}'", len(member.columns), seed, member.position)
         seed = rename_columns(seed, member.columns)
@@ -150,7 +151,7 @@ def _recursive(
         member.position,
     )
     if not simple_limit:
-        plan = order_outputs(environment, plan, query.order_by, outer)
+        plan = order_outputs(environment, plan, query.order_by, outer, seed_names)
         plan = limit(environment, plan, query.limit, query.offset, outer)
     return With(plan.columns, tables, plan) if tables else plan
 

@@ -45,12 +45,21 @@ def output_names(columns: Sequence[Column]) -> dict[str, BoundExpression]:
 
 
 def order_outputs(
-    environment: Environment, plan: PlanNode, order_by: Sequence[nodes.OrderingTerm], outer: Scope | None
+    environment: Environment,
+    plan: PlanNode,
+    order_by: Sequence[nodes.OrderingTerm],
+    outer: Scope | None,
+    names: Sequence[str] = (),
 ) -> PlanNode:
-    """Sort a compound query or VALUES, whose terms see its output names only."""
+    """Sort a compound query or VALUES, whose terms see its output names only.
+
+    ``names`` are other names for the first outputs, which win over their own.
+    """
     if not order_by:
         return plan
-    binder = ExpressionBinder(environment, AliasScope(output_names(plan.columns), outer))
+    others = {fold(name): reference(column) for name, column in zip(names, plan.columns, strict=False)}
+    visible = {**output_names(plan.columns), **others}
+    binder = ExpressionBinder(environment, AliasScope(visible, outer))
     terms: list[SortTerm] = []
     for term in order_by:
         expression = ordinal_column(term, plan.columns)

@@ -99,10 +99,14 @@ def as_nullable(column: Column) -> Column:
 
 
 def names_of(columns: Iterable[Column], position: SourcePosition | None) -> dict[str, Column]:
-    """Columns by folded name; raises ERROR for two that differ only in case."""
+    """Columns by folded name; raises ERROR for two that differ only in case.
+
+    Texts of expressions, which nobody chose (``length('a')``, ``length('A')``), may: the first is found.
+    """
     by_name: dict[str, Column] = {}
     for column in columns:
-        if by_name.setdefault(fold(column.name), column) is not column:
+        first = by_name.setdefault(fold(column.name), column)
+        if first is not column and (first.name == column.name or column.name.isidentifier()):
             raise sql_error(
                 StatusCode.ERROR, f"Symbol '{column.name}' already exists in the same scope.", position
             )

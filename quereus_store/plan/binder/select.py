@@ -25,7 +25,7 @@ from quereus_store.plan.binder.inverse import check_inverses
 from quereus_store.plan.binder.ordering import ordinal_column, output_names
 from quereus_store.plan.binder.scopes import AliasScope, FromScope, Scope, reference
 from quereus_store.plan.binder.select_list import Item, expand_items, project, project_columns
-from quereus_store.plan.binder.syntax import contains_aggregate, ordinal_of
+from quereus_store.plan.binder.syntax import contains_aggregate, mentions_columns, ordinal_of
 from quereus_store.plan.binder.windows import WindowCollector
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm
 from quereus_store.plan.nodes import (
@@ -105,7 +105,10 @@ def _start_grouping(parts: _Parts, node: nodes.Select, order_by: Sequence[nodes.
     registry = parts.environment.context.registry
     if not node.group_by and node.having is None:
         candidates: list[nodes.Expression] = [item.node for item in parts.items if item.node is not None]
-        candidates += [term.expression for term in order_by]
+        if not any(item.node is None or mentions_columns(item.node) for item in parts.items):
+            # Over a select list of constants an aggregate in ORDER BY makes one group; where columns are
+            # selected it only does beside aggregates of theirs.
+            candidates += [term.expression for term in order_by]
         if node.qualify is not None:
             candidates.append(node.qualify)
         if not any(contains_aggregate(candidate, registry) for candidate in candidates):

@@ -10,7 +10,6 @@ from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.scopes import FromScope, reference
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
 from quereus_store.plan.nodes import PlanNode, Project
-from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import column_name_text
 
@@ -66,17 +65,12 @@ def _star(item: nodes.ResultStar, scope: FromScope) -> tuple[Column, ...]:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Names with repeats told apart: ``id``, ``id:1``, ``id:2``.
-
-    Spelling counts for the names of columns; the texts of expressions that differ in
-    case alone (``length('a')``, ``length('A')``) are repeats, for nobody chose them.
-    """
+    """Names with repeats told apart: ``id``, ``id:1``, ``id:2``; spelling counts."""
     seen: dict[str, int] = {}
     unique: list[str] = []
     for name in names:
-        key = name if name.isidentifier() else fold(name)
-        count = seen.get(key, 0)
-        seen[key] = count + 1
+        count = seen.get(name, 0)
+        seen[name] = count + 1
         unique.append(f"{name}:{count}" if count else name)
     return unique
 

@@ -212,9 +212,13 @@ def _offset(binder: ExpressionBinder, bound: nodes.FrameBound, unit: FrameUnit) 
         raise sql_error(
             StatusCode.UNSUPPORTED, "Window frame offsets must be constant numeric literals", position
         )
-    if isinstance(node, nodes.Literal):
-        value: Any = node.value
+    negative = isinstance(node, nodes.UnaryOperation) and node.operator is nodes.UnaryOperator.MINUS
+    literal = node.operand if isinstance(node, nodes.UnaryOperation) and negative else node
+    if isinstance(literal, nodes.Literal):
+        value: Any = literal.value
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and negative:
+            value = -value
         if not number:
             raise sql_error(
                 StatusCode.UNSUPPORTED, "Window frame offsets must be constant numeric literals", position

@@ -134,6 +134,11 @@ class DefinitionStatementParser(DefinitionParser):
                 parts.constraints.append(constraint)
             else:
                 parts.columns.append(self.column_definition())
+            if self.token.is_word:
+                raise self.failure(
+                    "Expected ',' between table elements."
+                    f" Did you forget a comma before '{self.shown(self.token)}'?"
+                )
             if not self.accept(",") or self.token.key == closing:
                 return
 

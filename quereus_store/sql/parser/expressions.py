@@ -499,16 +499,16 @@ class ExpressionParser(TokenCursor):
         opening = self.open_parenthesis("Expected '(' after CAST.")
         operand = self.expression()
         self.expect("as", "Expected 'AS' in CAST expression.", got=False)
-        written = self.type_name("Expected type name in CAST expression.")
+        written = self.type_name("Expected type name after 'AS' in CAST expression.", got=False)
         self.close_parenthesis(opening, "Expected ')' after CAST expression type.")
         type_name = TypeName(written.name.lower(), written.arguments, position=written.position)
         return Cast(operand, type_name, position=position)
 
-    def type_name(self, expectation: str) -> TypeName:
+    def type_name(self, expectation: str, *, got: bool = True) -> TypeName:
         """``integer``, ``varchar(5)``, ``double precision``, ``timestamp with time zone``."""
         token = self.token
         if not (token.key == QUOTED or (token.is_word and token.key not in RESERVED | CONTEXTUAL)):
-            raise self.failure(expectation, got=True)
+            raise self.failure(expectation, got=got)
         words = [self.take_name()]
         if (token.key, self.token.key) in _TWO_WORD_TYPES:
             words.append(self.advance().text)
