@@ -7,14 +7,13 @@ into a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.types.json import copy_document
 
-_NONE = type(None)
 _DOCUMENTS = frozenset({list, dict})
 
 
@@ -62,20 +61,13 @@ def _owned(value: Any, where: str) -> Any:
 
 
 def column_signature(batch: list[tuple[Any, ...]]) -> tuple[frozenset[type], ...] | None:
-    """The types of a batch's columns; None unless each has one type, NULLs not counted."""
+    """The types of a batch's columns; None if its rows are not equally wide."""
     width = len(batch[0])
     if set(map(len, batch)) != {width}:
         return None
-    signature = tuple(frozenset(map(type, map(itemgetter(slot), batch))) for slot in range(width))
-    return None if any(len(kinds) - (_NONE in kinds) > 1 for kinds in signature) else signature
+    return tuple(frozenset(map(type, map(itemgetter(slot), batch))) for slot in range(width))
 
 
-def sample_row(batch: list[tuple[Any, ...]], nullable: frozenset[int | str]) -> tuple[Any, ...]:
-    """A row with the types of the batch's columns: the first, with values for its NULLs where others are."""
-    first = batch[0]
-    if not nullable:
-        return first
-    return tuple(
-        next(row[slot] for row in batch if row[slot] is not None) if slot in nullable else value
-        for slot, value in enumerate(first)
-    )
+def first_of_kind(batch: list[tuple[Any, ...]], slot: int, kinds: Container[type]) -> Any:
+    """The first value of one of these types in a column."""
+    return next(row[slot] for row in batch if type(row[slot]) in kinds)

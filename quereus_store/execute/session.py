@@ -15,18 +15,14 @@ from weakref import WeakSet
 from quereus_store.errors import Error, OperationalError, StatusCode, sql_error, unsupported
 from quereus_store.execute import prepared as prepare
 from quereus_store.execute.assertions import AssertionGuard
+from quereus_store.execute.batches import MUTATIONS as _MUTATIONS
+from quereus_store.execute.batches import run_many
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
-from quereus_store.execute.parameters import (
-    bind,
-    column_signature,
-    holds_documents,
-    own_documents,
-    sample_row,
-)
+from quereus_store.execute.parameters import bind
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
@@ -39,10 +35,7 @@ from quereus_store.schema.objects import Catalog
 from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
-_MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _NO_PARAMETERS: tuple[Any, ...] = ()
-_ROW_TYPES = frozenset({tuple, list})
-_ABOUT_PARAMETERS = frozenset({StatusCode.MISUSE, StatusCode.RANGE, StatusCode.NOTFOUND})
 
 
 class Session:
@@ -80,21 +73,17 @@ class Session:
             return self._run_change(key, statement, parameters)
         return self._run_parsed(key, statement, parameters)
 
-    def execute_batch(self, sql: str, rows: Sequence[Any]) -> int:
-        """Run a data-modifying statement for many parameter tuples; the number of rows changed.
+    def execute_batch(self, sql: str, rows: Sequence[Any]) -> Result:
+        """Run a data-modifying statement for many parameter tuples; the rows changed, and RETURNING's of all.
 
         All of it is one statement: it either happens for every tuple or not at all.
         """
         if not rows:
-            return 0
+            return Result(None, (), 0)
         self.watch.rearm()
-        kinds = set(map(type, rows))
-        if kinds <= _ROW_TYPES and isinstance(tree := self.single_statement(sql), nodes.Insert):
-            batch = list(rows) if list not in kinds else list(map(tuple, rows))
-            outcome = self.write(lambda transaction: self._run_batch(sql, tree, transaction, batch))
-            if outcome is not None:
-                return outcome
-        return self.write(lambda transaction: self._run_each(sql, transaction, rows))
+        result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
+        self._count(result.row_count)
+        return result
 
     def run_script(self, sql: str) -> None:
         """Run every statement of a script; stops at the first that fails."""
@@ -140,7 +129,7 @@ class Session:
                 self._end_if_own(transaction)
                 raise
             self._end_if_own(transaction)
-            self._keep(key, made)
+            self.keep_statement(key, made)
             return self._run_prepared(key, made, parameters)
         raise unsupported(_statement_name(statement), statement.position)
 
@@ -255,7 +244,31 @@ class Session:
         """What the binder is told for a statement of this session."""
         return self.engine.bind_context(transaction.catalog, self.schema_path, self.options, parameters)
 
-    def _keep(self, key: Any, statement: Any) -> None:
+    def kept_statement(self, key: Any, transaction: ReadView) -> Any:
+        """What is kept under a key and still holds for the transaction's catalog and the options."""
+        kept: Any = self._statements.get(key)
+        if (
+            kept is not None
+            and kept.catalog_version == transaction.catalog.version
+            and kept.options_version == self.options_version
+        ):
+            return kept
+        return None
+
+    def prepare_change(
+        self,
+        statement: nodes.Statement,
+        transaction: ReadView,
+        parameters: Any,
+        nullable: frozenset[int | str] = frozenset(),
+    ) -> PreparedMutation:
+        """Prepare a change of rows; parameters of the slots in ``nullable`` may be NULL at times."""
+        made = self._prepare(statement, transaction, parameters, nullable=nullable)
+        assert isinstance(made, PreparedMutation)
+        return made
+
+    def keep_statement(self, key: Any, statement: Any) -> None:
+        """Remember a prepared statement for its next execution."""
         if key is None or self._cached == 0:
             return
         if len(self._statements) >= self._cached:
@@ -436,57 +449,6 @@ class Session:
                 transaction.forget(mark)
                 raise
         transaction.forget(mark)
-
-    def _run_batch(
-        self, sql: str, tree: nodes.Insert, transaction: Transaction, batch: list[tuple[Any, ...]]
-    ) -> int | None:
-        signature = column_signature(batch)
-        if signature is None:
-            return None
-        if holds_documents(signature):
-            batch = list(map(own_documents, batch))
-        key = (sql, signature)
-        nullable = frozenset(slot for slot, kinds in enumerate(signature) if len(kinds) > 1)
-        sample = sample_row(batch, nullable)
-        statement = self._statements.get(key)
-        if not isinstance(statement, PreparedMutation):
-            statement = self._prepare(tree, transaction, sample, nullable=nullable)
-            self._keep(key, statement)
-        statement = self._current(key, statement, transaction, sample, nullable)
-        if not statement.compiled.takes_batches:
-            return None
-        outcome = statement.compiled.run(statement.batch_runtime(self, transaction, batch))
-        self._count(outcome.row_count)
-        return int(outcome.row_count)
-
-    def _run_each(self, sql: str, transaction: Transaction, rows: Sequence[Any]) -> int:
-        changed = 0
-        tree = self.single_statement(sql)
-        if not isinstance(tree, _MUTATIONS):
-            raise sql_error(
-                StatusCode.MISUSE,
-                "executemany runs INSERT, UPDATE and DELETE; use execute for other statements",
-            )
-        for number, row in enumerate(rows):
-            try:
-                signature, parameters = bind(row)
-                key = (sql, signature)
-                statement = self._statements.get(key)
-                if not isinstance(statement, PreparedMutation):
-                    statement = self._prepare(tree, transaction, parameters)
-                    self._keep(key, statement)
-            except Error as error:
-                if number and error.code in _ABOUT_PARAMETERS:
-                    raise sql_error(
-                        error.code, f"parameter set {number + 1}: {error.message}", error.position
-                    ) from error
-                raise
-            statement = self._current(key, statement, transaction, parameters)
-            if self.watch.active:
-                self.watch.step(1)
-            changed += statement.compiled.run(statement.runtime(self, transaction, parameters)).row_count
-        self._count(changed)
-        return changed
 
     def _count(self, changed: int) -> None:
         """Keep the row counts that ``changes()`` and ``total_changes`` give."""

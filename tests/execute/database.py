@@ -42,7 +42,7 @@ class Database:
 
     def many(self, sql: str, rows: Sequence[Any]) -> int:
         """Run one statement for many tuples of parameters."""
-        return self.session.execute_batch(sql, rows)
+        return self.session.execute_batch(sql, rows).row_count
 
     def error(self, sql: str, *parameters: Any) -> Error:
         """The error that a statement fails with."""

@@ -102,7 +102,10 @@ def test_a_transaction_goes_on_without_the_statement(con: Connection) -> None:
 def test_many_sets_of_parameters(con: Connection) -> None:
     con.set_progress_handler(Calls(stop_at=2), 2)
     with pytest.raises(OperationalError):
-        con.executemany("update t set n = -1 where id = ?", [(n,) for n in range(100)])
+        con.executemany("update t set n = -1 where id = ?", [(n,) for n in range(3000)])
+    con.set_progress_handler(Calls(stop_at=2), 2)
+    with pytest.raises(OperationalError):
+        con.executemany("update t set n = -1 where id >= ?", [(n,) for n in range(100)])
     con.set_progress_handler(None, 0)
     assert con.execute("select count(*) from t where n = -1").fetchone() == (0,)
 

@@ -26,7 +26,7 @@ from quereus_store.execute.dml.generation import MutationCompiler, columns_of
 from quereus_store.execute.dml.keyed import KeyedWriter, expects_conflicts
 from quereus_store.execute.dml.outcome import Trouble
 from quereus_store.execute.dml.rules import StatementRules
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import BoundExpression, ColumnRef, walk
 from quereus_store.plan.mutations import InsertPlan
 from quereus_store.plan.nodes import ParameterRows, PlanNode, Values
 from quereus_store.types import convert_column
@@ -63,6 +63,25 @@ def write_insert(
         keyed.finish()
     else:
         emission.after_write(compiler, plan, rules)
+
+
+def insert_cells(plan: InsertPlan) -> dict[int | str, int]:
+    """Parameters that are read once, as the whole value of a column: slot and column."""
+    if not isinstance(plan.source, ParameterRows):
+        return {}
+    slots = {column.id: slot for column, slot in zip(plan.source.columns, plan.source.slots, strict=True)}
+    uses = [
+        part.id
+        for value in plan.row
+        if value is not None
+        for part in walk(value)
+        if isinstance(part, ColumnRef)
+    ]
+    return {
+        slots[value.id]: position
+        for position, value in enumerate(plan.row)
+        if isinstance(value, ColumnRef) and uses.count(value.id) == 1
+    }
 
 
 def _source_rows(compiler: MutationCompiler, source: PlanNode) -> str:

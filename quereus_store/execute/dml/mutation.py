@@ -7,6 +7,7 @@ for the two ways); the careful one is compiled when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml.conflicts import CarefulDelete, CarefulInsert, CarefulUpdate
 from quereus_store.execute.dml.delete import write_delete
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop
-from quereus_store.execute.dml.insert import write_insert
+from quereus_store.execute.dml.insert import insert_cells, write_insert
+from quereus_store.execute.dml.keyed_sets import KeyedSets, keyed_sets
 from quereus_store.execute.dml.members import Members, tables_needed
 from quereus_store.execute.dml.outcome import MutationOutcome
 from quereus_store.execute.dml.rules import rules_of
@@ -45,8 +47,7 @@ _WRITERS: Mapping[type[MutationPlan], tuple[Any, Any]] = MappingProxyType(
 class CompiledMutation:
     """A statement ready to run: ``columns`` are RETURNING's (None without it).
 
-    ``takes_batches`` says that one run may serve many tuples of parameters; ``written`` names the modules
-    that a run may write in.
+    ``written`` names the modules that a run may write in.
     """
 
     def __init__(
@@ -59,11 +60,15 @@ class CompiledMutation:
         enclosing = tables_needed(plan, enclosing)
         self.plan = plan
         self.columns: tuple[Column, ...] | None = plan.returning.columns if plan.returning else None
-        self.takes_batches = isinstance(plan, InsertPlan) and plan.batchable
+        self._make_keyed_sets: Callable[[], KeyedSets | None] | None = None
         self.source_plan = workshop.optimize(plan.source)
         rules = rules_of(workshop, plan, cascaded)
         write, careful_way = _WRITERS[type(plan)]
         careful = careful_way(workshop, plan, rules, enclosing)
+        if isinstance(plan, UpdatePlan | DeletePlan) and not cascaded and not enclosing:
+            self._make_keyed_sets = partial(
+                keyed_sets, workshop, plan, self.source_plan, rules, careful.key_error
+            )
         compiler = MutationCompiler(workshop, None if cascaded else workshop.meters)
         with compiler.module.block("def program(rt):"):
             compiler.bind_common_tables(enclosing)
@@ -78,6 +83,31 @@ class CompiledMutation:
         self._slots = plan.source.slots if isinstance(plan.source, ParameterRows) else ()
         self._width = len(self._slots)
         self._in_order = self._slots == tuple(range(self._width))
+
+    @cached_property
+    def keyed_sets(self) -> KeyedSets | None:
+        """The program for many sets of parameters of an UPDATE or DELETE that has one."""
+        return None if self._make_keyed_sets is None else self._make_keyed_sets()
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether one run may serve many sets of parameters."""
+        plan = self.plan
+        return plan.batchable if isinstance(plan, InsertPlan) else self.keyed_sets is not None
+
+    @cached_property
+    def parameter_cells(self) -> Mapping[int | str, int]:
+        """Parameters that are read once, as the whole new value of a column: slot and column."""
+        if self.keyed_sets is not None:
+            return self.keyed_sets.cells
+        plan = self.plan
+        return insert_cells(plan) if isinstance(plan, InsertPlan) else {}
+
+    def run_batch(self, session: Any, transaction: Any, rows: list[Row]) -> MutationOutcome:
+        """Run for many sets; raises Trouble, with nothing written, if they must go one by one."""
+        if self.keyed_sets is not None:
+            return self.keyed_sets.run(session, transaction, rows)
+        return self.run(self.runtime(session, transaction, (), rows))
 
     def runtime(
         self, session: Any, transaction: Any, parameters: Any, parameter_rows: list[Row] | None

@@ -70,7 +70,7 @@ def _read(
         and column_ids(source.input.columns) == column_ids(plan.old)
     ):
         module.line(f"old = {emission.all_rows(compiler, source.input)}")
-        return "o", "old", columns_of("o", plan.old), _over_old(plan, source)
+        return "o", "old", columns_of("o", plan.old), over_old(plan, source)
     module.line(f"source = {emission.all_rows(compiler, source)}")
     if not plan.matches_once:
         keys = tuple(part.column for part in plan.table.primary_key.parts)
@@ -79,7 +79,7 @@ def _read(
     return "s", "source", columns_of("s", plan.source.columns), list(plan.row)
 
 
-def _over_old(plan: UpdatePlan, source: Project) -> list[BoundExpression | None]:
+def over_old(plan: UpdatePlan, source: Project) -> list[BoundExpression | None]:
     """The new row's expressions over the old row alone."""
     mapping: Mapping[int, BoundExpression] = {
         column.id: expression
