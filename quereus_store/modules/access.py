@@ -45,6 +45,8 @@ from quereus_store.types.logical import LogicalType
 
 DEFAULT_ROWS = 1000
 MORE_EQUAL_FRACTION = 0.1
+ROWS_PER_VALUE = 10.0
+"""How many rows with one value of its first column an index is taken to have, where nothing is known."""
 BOUND_FRACTION = 0.3
 WINDOW_FRACTION = 0.15
 PARTIAL_FRACTION = 0.3
@@ -271,8 +273,10 @@ class _Planner:
         rows = way.rows * self._bounded_share(match)
         shares = [self.constraints[position].share for position in match.prefix]
         if match.prefix and None in shares:
-            # As many rows per value as there are values; each further part tells a tenth of them apart.
-            rows *= MORE_EQUAL_FRACTION ** (len(match.prefix) - 1) / sqrt(way.rows)
+            # As many rows per value as there are values, in an index just a few, for it is there to tell
+            # rows apart; each further part tells a tenth of the rest apart.
+            same = sqrt(way.rows) if way.index is None else min(ROWS_PER_VALUE, sqrt(way.rows))
+            rows *= MORE_EQUAL_FRACTION ** (len(match.prefix) - 1) * same / max(1.0, way.rows)
         else:
             for share in shares:
                 rows *= 1.0 if share is None else share

@@ -21,8 +21,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.modules.access import ROWS_PER_VALUE
 from quereus_store.modules.contract import AccessPlan, AccessRequest, ColumnConstraint
 from quereus_store.plan import nodes
 from quereus_store.plan.conditions import MIRRORED, conjuncts
@@ -185,7 +187,8 @@ class Estimator:
         record = self._services.statistics(table)
         figures = (record or {}).get("columnStats", {}).get(column.name.lower())
         if not record or not figures or not record.get("rowCount"):
-            return ColumnEstimate(rows, unique=unique)
+            distinct = max(sqrt(rows), rows / ROWS_PER_VALUE) if leads_index(table, position) else None
+            return ColumnEstimate(rows, distinct, unique=unique)
         counted = float(record["rowCount"])
         distinct = float(figures["distinctCount"])
         if distinct > 0.5 * counted:
@@ -222,6 +225,11 @@ def is_unique_column(table: TableSchema, position: int) -> bool:
     if len(parts) == 1 and parts[0].column == position:
         return True
     return any(unique.columns == (position,) for unique in table.unique_constraints)
+
+
+def leads_index(table: TableSchema, position: int) -> bool:
+    """Whether a column is the first of an index over all rows."""
+    return any(index.where is None and index.parts[0].column == position for index in table.indexes)
 
 
 def estimate_rows(plan: nodes.PlanNode, services: OptimizerServices) -> float:
