@@ -7,7 +7,7 @@ rename does by itself is no difference any more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.schema.differ.matching import same_tags
@@ -57,7 +57,7 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
             remade.add(fold(old.name))
             old = None
         if old is None:
-            add.append(f"ADD COLUMN {render(definition)}")
+            add.append(f"ADD COLUMN {render(_with_collation(column, definition))}")
             added.append(definition)
         else:
             alter += _attribute_steps(column, definition, old)
@@ -70,6 +70,15 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
     return ColumnSteps(
         tuple(add), tuple(alter), tuple(drop), tuple(tags), tuple(added), frozenset(remade), reformed
     )
+
+
+def _with_collation(column: ColumnSchema, definition: nodes.ColumnDefinition) -> nodes.ColumnDefinition:
+    """The definition saying its collation, which under another default would be another one."""
+    said = any(isinstance(each, nodes.CollateConstraint) for each in definition.constraints)
+    if said or column.collation == "BINARY":
+        return definition
+    collate = nodes.CollateConstraint(collation=column.collation)
+    return replace(definition, constraints=(*definition.constraints, collate))
 
 
 def _form(column: ColumnSchema) -> tuple[LogicalType, bool, str]:
