@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from quereus_store.execute.notification.scopes import Watch
 from quereus_store.modules.contract import Batch, Row
 from quereus_store.schema.objects import TableSchema
 
 
-@dataclass(frozen=True, slots=True)
-class DataChange:
-    """One row of a table that was inserted, updated or deleted.
+class DataChange(NamedTuple):
+    """One row of a table that was inserted, updated or deleted.  (A tuple, since there may be very many.)
 
     ``key`` is the primary key as ``new_row`` has it, for a delete as ``old_row`` has it.  An update
     never moves a row: one that gets another key is a delete and an insert.  ``changed_columns`` names the

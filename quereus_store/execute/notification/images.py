@@ -14,6 +14,7 @@ Chapter: store-and-modules, section 11.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.errors import Error
@@ -28,6 +29,7 @@ from quereus_store.types.sortkeys import identity_key
 
 Identity = Callable[[Row], Any]
 _Place = tuple[str, Any]
+_REMEMBERED = 256
 
 
 def place_of(table: TableSchema) -> _Place:
@@ -43,8 +45,8 @@ def identity_of(
     for position, name in zip(positions, collations, strict=True):
         column = table.columns[position]
         recipes.append((position, identity_key(column.type, True, registry.get(name)).function))
-    if all(function is None for _, function in recipes):
-        return lambda row: tuple([row[position] for position in positions])
+    if recipes and all(function is None for _, function in recipes):
+        return itemgetter(*positions)
 
     def identity(row: Row) -> Any:
         return tuple(
@@ -63,31 +65,39 @@ def key_identity(table: TableSchema, registry: CollationRegistry) -> Identity:
     return identity_of(table, [part.column for part in parts], [part.collation for part in parts], registry)
 
 
-def data_changes(
-    log: Sequence[Change],
-    announced: Sequence[Announcement],
-    catalog: Catalog,
-    registry: CollationRegistry,
-) -> Iterator[DataChange]:
-    """The data events of a committed log, in the order of the work."""
-    reshapes = [item for item in announced if isinstance(item, Reshape)]
-    final: Mapping[_Place, TableSchema] = {}
-    if any(change.table is not catalog.table(change.table.schema, change.table.name) for change in log):
-        final = {place_of(table): table for table in tables_of(catalog)}
-    writers: dict[int, _Teller] = {}
-    for number, change in enumerate(log):
-        if change.table.derivation is not None:
-            continue
-        table, old, new = change.table, change.old, change.new
-        for reshape in reshapes:
-            if reshape.position > number and place_of(reshape.before) == place_of(table):
-                old, new = _reshaped(old, reshape), _reshaped(new, reshape)
-                table = reshape.after
-        table = final.get(place_of(table), table)
-        teller = writers.get(id(table))
-        if teller is None:
-            teller = writers[id(table)] = _Teller(table, registry)
-        yield from teller.events(change.operation, old, new)
+class Tellers:
+    """Makes data events of logs; it remembers how for the tables that it has met."""
+
+    def __init__(self, registry: CollationRegistry) -> None:
+        self._registry = registry
+        self._known: dict[int, _Teller] = {}
+
+    def data_changes(
+        self, log: Sequence[Change], announced: Sequence[Announcement], catalog: Catalog
+    ) -> Iterator[DataChange]:
+        """The data events of a committed log, in the order of the work."""
+        reshapes = [item for item in announced if isinstance(item, Reshape)]
+        final: Mapping[_Place, TableSchema] = {}
+        if any(change.table is not catalog.table(change.table.schema, change.table.name) for change in log):
+            final = {place_of(table): table for table in tables_of(catalog)}
+        for number, change in enumerate(log):
+            if change.table.derivation is not None:
+                continue
+            table, old, new = change.table, change.old, change.new
+            for reshape in reshapes:
+                if reshape.position > number and place_of(reshape.before) == place_of(table):
+                    old, new = _reshaped(old, reshape), _reshaped(new, reshape)
+                    table = reshape.after
+            table = final.get(place_of(table), table) if final else table
+            yield from self._teller(table).events(change.operation, old, new)
+
+    def _teller(self, table: TableSchema) -> _Teller:
+        known = self._known.get(id(table))
+        if known is None or known.table is not table:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[id(table)] = _Teller(table, self._registry)
+        return known
 
 
 def _reshaped(rows: Sequence[Row], reshape: Reshape) -> Sequence[Row]:
@@ -105,41 +115,60 @@ def _carried(row: Row, reshape: Reshape) -> Row:
     return tuple(None if place is None else row[place] for place in places)
 
 
+def _cells(positions: Sequence[int]) -> Callable[[Row], tuple[Any, ...]]:
+    """A function from a row to the tuple of its cells at some positions."""
+    if len(positions) == 1:
+        only = positions[0]
+        return lambda row: (row[only],)
+    return itemgetter(*positions) if positions else lambda row: ()
+
+
 class _Teller:
     """Makes events of the rows of one table."""
 
     def __init__(self, table: TableSchema, registry: CollationRegistry) -> None:
-        self._table = table
+        self.table = table
         self._names = [column.name for column in table.columns]
-        self._key = [part.column for part in table.primary_key.parts]
+        self._key = _cells([part.column for part in table.primary_key.parts])
+        self._place = (table.module, table.schema, table.name)
         self._identity = key_identity(table, registry)
         self._documents = tuple(
             [i for i, column in enumerate(table.columns) if column.type is JSON or column.type is ANY]
         )
 
-    def events(self, operation: Operation, old: Sequence[Row], new: Sequence[Row]) -> Iterator[DataChange]:
+    def events(self, operation: Operation, old: Sequence[Row], new: Sequence[Row]) -> list[DataChange]:
         """The events of one entry of the log."""
         if self._documents:
             # The tables' own documents are not for listeners to change.
             old, new = detached(list(old), self._documents), detached(list(new), self._documents)
         if operation is Operation.INSERT:
-            return map(self._insert, new)
+            return self._inserts(new)
         if operation is Operation.DELETE:
-            return map(self._delete, old)
+            return self._deletes(old)
         return self._updates(old, new)
 
-    def _updates(self, old: Sequence[Row], new: Sequence[Row]) -> Iterator[DataChange]:
-        identity = self._identity
-        moves = [identity(before) != identity(after) for before, after in zip(old, new, strict=True)]
-        for before, moved in zip(old, moves, strict=True):
-            if moved:
-                yield self._delete(before)
-        for before, after, moved in zip(old, new, moves, strict=True):
-            if not moved:
-                yield self._event("update", after, before, after, self._changed(before, after))
-        for after, moved in zip(new, moves, strict=True):
-            if moved:
-                yield self._insert(after)
+    def _inserts(self, rows: Sequence[Row]) -> list[DataChange]:
+        place, key = self._place, self._key
+        return [DataChange("insert", *place, key(row), None, row) for row in rows]
+
+    def _deletes(self, rows: Sequence[Row]) -> list[DataChange]:
+        place, key = self._place, self._key
+        return [DataChange("delete", *place, key(row), row, None) for row in rows]
+
+    def _updates(self, old: Sequence[Row], new: Sequence[Row]) -> list[DataChange]:
+        identity, place, key = self._identity, self._place, self._key
+        pairs = list(zip(old, new, strict=True))
+        moved = [pair for pair in pairs if identity(pair[0]) != identity(pair[1])]
+        kept = pairs if not moved else [pair for pair in pairs if identity(pair[0]) == identity(pair[1])]
+        updates = [
+            DataChange("update", *place, key(after), before, after, self._changed(before, after))
+            for before, after in kept
+        ]
+        return (
+            self._deletes([before for before, _ in moved])
+            + updates
+            + self._inserts([after for _, after in moved])
+        )
 
     def _changed(self, before: Row, after: Row) -> tuple[str, ...]:
         return tuple(
@@ -149,16 +178,3 @@ class _Teller:
                 if a is not b and (type(a) is not type(b) or a != b)
             ]
         )
-
-    def _insert(self, row: Row) -> DataChange:
-        return self._event("insert", row, None, row, None)
-
-    def _delete(self, row: Row) -> DataChange:
-        return self._event("delete", row, row, None, None)
-
-    def _event(
-        self, kind: Any, image: Row, old: Row | None, new: Row | None, changed: tuple[str, ...] | None
-    ) -> DataChange:
-        table = self._table
-        key = tuple([image[position] for position in self._key])
-        return DataChange(kind, table.module, table.schema, table.name, key, old, new, changed)

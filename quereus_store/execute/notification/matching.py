@@ -38,10 +38,11 @@ Net: TypeAlias = Sequence[tuple[Row | None, Row | None]]
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A watch made ready: the table as it is, its columns' positions, the registered values by identity."""
+    """A watch made ready: the table as it is, the watched columns, the registered values by identity."""
 
     watch: Watch
     table: TableSchema
+    key_identity: Identity
     positions: tuple[int, ...] = ()
     identity: Identity | None = None
     registered: Mapping[Any, tuple[Any, ...]] | None = None
@@ -99,8 +100,9 @@ def _watched(watch: Watch, catalog: Catalog, registry: CollationRegistry) -> Wat
         for name in watch.columns:
             _position(table, name)
     scope = watch.scope
+    key = key_identity(table, registry)
     if isinstance(scope, Full):
-        return WatchedTable(watch, table)
+        return WatchedTable(watch, table, key)
     positions = tuple([_position(table, name) for name in _columns_of(scope)])
     identity = identity_of(table, positions, _collations(table, positions), registry)
     registered: dict[Any, tuple[Any, ...]] | None = None
@@ -109,7 +111,7 @@ def _watched(watch: Watch, catalog: Catalog, registry: CollationRegistry) -> Wat
         for values in scope.values:
             name = identity(_spread(table, positions, values))
             registered.setdefault(name, tuple(values))
-    return WatchedTable(watch, table, positions, identity, registered)
+    return WatchedTable(watch, table, key, positions, identity, registered)
 
 
 def _columns_of(scope: TableScope) -> tuple[str, ...]:
@@ -155,8 +157,7 @@ def _position(table: TableSchema, name: str) -> int:
 class NetChanges:
     """The net change of each table of a log, worked out for the tables that somebody asks about."""
 
-    def __init__(self, log: Iterable[Change], registry: CollationRegistry) -> None:
-        self._registry = registry
+    def __init__(self, log: Iterable[Change]) -> None:
         self._logs: dict[TableKey, list[Change]] = {}
         for change in log:
             key = (fold(change.table.schema), fold(change.table.name))
@@ -170,11 +171,14 @@ class NetChanges:
             return ()
         known = self._nets.get(table.key)
         if known is None:
-            known = self._nets[table.key] = _net(log, key_identity(table.table, self._registry))
+            known = self._nets[table.key] = _net(log, table.key_identity)
         return known
 
 
 def _net(log: Sequence[Change], identity: Identity) -> Net:
+    if len(log) == 1 and not (log[0].old and log[0].new):
+        # Most commits: one statement that only inserts, or only deletes.
+        return [(None, row) for row in log[0].new] or [(row, None) for row in log[0].old]
     net: dict[Any, tuple[Row | None, Row | None]] = {}
     for change in log:
         # All old rows of a statement go before its new ones come, so that keys may change places.

@@ -41,7 +41,7 @@ from quereus_store.execute.notification.events import (
     Refreshed,
     SchemaEvent,
 )
-from quereus_store.execute.notification.images import data_changes
+from quereus_store.execute.notification.images import Tellers
 from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
 from quereus_store.modules.contract import ChangeCounting
 from quereus_store.schema.manager import changes
@@ -142,6 +142,7 @@ class Notifier:
         self._watched: frozenset[TableKey] = frozenset()
         self._pending: deque[_Committed] = deque()
         self._counters: dict[TableKey, _Counter] = {}
+        self._tellers = Tellers(engine.collations)
         self._commits = itertools.count(1)
         self._limit = _MAX_LISTENERS
         self.active = False
@@ -346,16 +347,14 @@ class Notifier:
 
     def _data_events(self, committed: _Committed) -> list[DataChange]:
         try:
-            return list(
-                data_changes(committed.log, committed.announced, committed.after, self._engine.collations)
-            )
+            return list(self._tellers.data_changes(committed.log, committed.announced, committed.after))
         except Exception:
             # A type or collation of the program's own failed over a key; the commit stands all the same.
             LOGGER.exception("the data events of txn:%d cannot be told", committed.number)
             return []
 
     def _tell_watchers(self, committed: _Committed, watchers: Sequence[Subscription]) -> None:
-        net = NetChanges(committed.log, self._engine.collations)
+        net = NetChanges(committed.log)
         for subscription in watchers:
             if not subscription.active:
                 continue
