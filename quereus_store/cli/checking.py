@@ -59,7 +59,8 @@ def check_database(connection: Connection, stream: TextIO) -> bool:
         count, found = check_table(connection, table)
         findings += found
         state = "in order" if not found else f"{len(found)} problem{'s' if len(found) > 1 else ''}"
-        print(f"table {table.title}: {count:,} rows, {state}", file=stream)
+        unit = "row" if count == 1 else "rows"
+        print(f"table {table.title}: {count:,} {unit}, {state}", file=stream)
     for view in views:
         found = list(_readable(connection, view))
         findings += found

@@ -35,6 +35,14 @@ def describe(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def _reason(error: BaseException) -> str | None:
+    """What a bad value of a pragma was refused for: the message itself names only the pragma."""
+    cause = error.__cause__
+    if not isinstance(error, Error) or cause is None or not str(cause) or str(cause) in error.message:
+        return None
+    return describe(cause)
+
+
 def report(
     error: BaseException,
     stream: TextIO,
@@ -50,6 +58,8 @@ def report(
     numbers shown are those of the file.
     """
     print(f"error: {describe(error)}", file=stream)
+    if (reason := _reason(error)) is not None:
+        print(f"  because: {reason}", file=stream)
     position = error.position if isinstance(error, Error) else None
     if position is None or not text:
         if name:

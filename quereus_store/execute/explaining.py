@@ -61,7 +61,7 @@ def _followers(session: Session, prepared: PreparedMutation) -> Iterator[tuple[i
     for line in follower_lines(session, prepared):
         text = line.lstrip(" ")
         operator, _, detail = text.partition(" ")
-        yield max((len(line) - len(text)) // 2, 1), PlanStep(operator, detail)
+        yield (len(line) - len(text)) // 2 + 1, PlanStep(operator, detail)
 
 
 def follower_lines(session: Session, prepared: PreparedMutation) -> list[str]:

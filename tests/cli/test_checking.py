@@ -27,7 +27,7 @@ def test_orphans_are_counted(tmp_path: Path) -> None:
     assert not in_order
     assert lines == [
         "storage: rows, keys, indexes and counts in order",
-        "table parent: 1 rows, in order",
+        "table parent: 1 row, in order",
         "table child: 4 rows, 1 problem",
         "  child: 2 rows have no parent in parent (_fk_child_p)",
         "1 problems found.",

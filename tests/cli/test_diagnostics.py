@@ -56,3 +56,15 @@ def test_a_position_past_the_end_points_behind_the_text() -> None:
 )
 def test_every_expected_error_has_one_line(error: BaseException, text: str) -> None:
     assert describe(error) == text
+
+
+def test_a_reason_that_the_message_leaves_out_is_told() -> None:
+    error = sql_error(StatusCode.ERROR, "Unknown pragma: memory_limit")
+    error.__cause__ = ValueError("'abc' is no size")
+    assert reported(error) == ["error: Unknown pragma: memory_limit", "  because: 'abc' is no size"]
+
+
+def test_a_reason_that_the_message_tells_is_not_told_again() -> None:
+    error = sql_error(StatusCode.ERROR, "Function f failed: division by zero")
+    error.__cause__ = ZeroDivisionError("division by zero")
+    assert reported(error) == ["error: Function f failed: division by zero"]

@@ -133,3 +133,16 @@ def test_measuring_changes_no_result() -> None:
 def test_steps_are_plain_values() -> None:
     step = PlanStep("SCAN", "main.t", 3.0)
     assert PlanStep("FILTER", "a > 1", 1.0, children=(step,)).estimated_cost == 4.0
+
+
+def test_what_follows_a_change_is_told_below_it(con: Connection) -> None:
+    con.execute("create table reading (id integer primary key, place text)")
+    con.execute("create materialized view places as select place, count(*) as n from reading group by place")
+    root = con.explain("insert into reading values (1, 'roof')", analyze=True)
+    assert [(depth, step.operator) for step, depth in root.walk()] == [
+        (0, "INSERT"),
+        (1, "VALUES"),
+        (1, "MAINTAIN"),
+        (2, "PROJECT"),
+        (3, "CHANGES"),
+    ]

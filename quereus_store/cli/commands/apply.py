@@ -29,7 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--allow-destructive", action="store_true", help="let maintained tables move to another module"
     )
     parser.add_argument("--quiet", action="store_true", help="do not print the statements that are run")
-    parser.epilog = "`quereus diff` prints the same statements and runs none."
+    parser.epilog = (
+        "Tables and all else that the file does not declare are dropped, with their rows."
+        " `quereus diff` prints the same statements and runs none."
+    )
 
 
 def run(options: argparse.Namespace) -> int:
