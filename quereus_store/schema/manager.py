@@ -294,7 +294,7 @@ def check_assertion_name(
     if_not_exists: bool = False,
     position: SourcePosition | None = None,
 ) -> bool:
-    """Whether CREATE ASSERTION goes ahead; raises CONSTRAINT for a name that is taken."""
+    """Whether CREATE ASSERTION goes ahead; raises ERROR for a name that is taken."""
     holder = catalog.schema(schema)
     if holder is None:
         raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
@@ -302,7 +302,7 @@ def check_assertion_name(
         return True
     if if_not_exists:
         return False
-    raise sql_error(StatusCode.CONSTRAINT, f"Assertion {name} already exists", position)
+    raise sql_error(StatusCode.ERROR, f"Assertion {name} already exists", position)
 
 
 def check_index_name(

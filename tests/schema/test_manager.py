@@ -84,7 +84,7 @@ def test_names_of_new_views_and_assertions():
         assert message(check, "main", name) == (StatusCode.CONSTRAINT, text)
     check = manager.check_assertion_name
     assert not check(CATALOG, "main", "OK", if_not_exists=True)
-    assert message(check, "main", "ok") == (StatusCode.CONSTRAINT, "Assertion ok already exists")
+    assert message(check, "main", "ok") == (StatusCode.ERROR, "Assertion ok already exists")
     assert check(CATALOG, "temp", "ok")
 
 
