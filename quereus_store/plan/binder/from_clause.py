@@ -38,6 +38,7 @@ from quereus_store.plan.nodes import (
     Values,
     free_columns,
 )
+from quereus_store.schema.manager import find_relation as find_stored
 from quereus_store.schema.objects import ViewSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import BOOLEAN, merge_contributions, merge_types
@@ -55,6 +56,9 @@ class Bound:
         """The names it makes visible, in front of those of an enclosing query."""
         return FromScope(self.sources, self.columns, parent)
 
+
+_SCHEMA_TABLE = "_schema"
+"""The name under which schema() can be read as a table."""
 
 NO_SOURCES = Bound(Values((), ((),)), (), ())
 
@@ -81,6 +85,11 @@ def _table(
         plan = scan_common_table(environment, entry)
     elif node.schema is not None and fold(node.schema) == COMMITTED:
         plan = _committed(environment, node)
+    elif _is_schema_table(environment, node):
+        call = nodes.FunctionCall("schema", position=node.position)
+        return _function(
+            environment, nodes.FunctionSource(call, node.alias or node.name, node.columns), outer, left
+        )
     else:
         relation = find_relation(environment, node.schema, node.name, node.position)
         schema = relation.schema if node.alias is None else None
@@ -89,6 +98,14 @@ def _table(
         else:
             plan = scan_table(environment, relation, node.alias, position=node.position)
     return _single(plan, node.alias or node.name, node.columns, schema, node.position)
+
+
+def _is_schema_table(environment: Environment, node: nodes.TableReference) -> bool:
+    """Whether a name is that of the catalog as a table, which any relation of the user's hides."""
+    if node.schema is not None or fold(node.name) != _SCHEMA_TABLE:
+        return False
+    catalog = environment.context.catalog
+    return find_stored(catalog, environment.schema_path, None, node.name) is None
 
 
 def _committed(environment: Environment, node: nodes.TableReference) -> PlanNode:
