@@ -40,6 +40,41 @@ def _upsert(database: Database, data: Data) -> None:
     database.connection.executemany(upsert, data.changed_items)
 
 
+_MIXED = (
+    "(id integer primary key, grp integer null, code text null, price real null, "
+    "note text null default 'new')"
+)
+
+
+def _load_mixed(database: Database, data: Data) -> None:
+    rows = [
+        (number, None if number % 7 == 0 else group, code, int(price) if number % 3 else price)
+        for number, group, code, price in data.items
+    ]
+    insert = "insert into target (id, grp, code, price) values (?, ?, ?, ?)"
+    database.connection.executemany(insert, rows)
+
+
+def _update_many(database: Database, data: Data) -> None:
+    rows = [
+        (price, None if group == 1 else group, number) for number, group, _code, price in data.changed_items
+    ]
+    database.connection.executemany("update target set price = ?, grp = ? where id = ?", rows)
+
+
+def _delete_many(database: Database, data: Data) -> None:
+    keys = [(number,) for number, *_ in data.items[::2]]
+    database.connection.executemany("delete from target where id = ?", keys)
+
+
+def _with_loaded(database: Database, data: Data) -> None:
+    _with_table(_MIXED)(database, data)
+    insert = "insert into target (id, grp, code, price) values (?, ?, ?, ?)"
+    database.connection.executemany(insert, data.items)
+    database.connection.execute("commit")
+    begin(database, data)
+
+
 def _with_children(database: Database, data: Data) -> None:
     execute = database.connection.execute
     execute("pragma foreign_keys = on")
@@ -88,6 +123,30 @@ WRITE_CASES: tuple[Case, ...] = (
         "executemany of insert … on conflict do update over rows that exist",
         _upsert,
         before=begin,
+        after=rollback,
+        goals=_GOALS_OF_LOADS,
+    ),
+    Case(
+        "load, mixed",
+        "executemany with NULLs, and integers among the values of a REAL column",
+        _load_mixed,
+        before=_with_table(_MIXED),
+        after=rollback,
+        goals=_GOALS_OF_LOADS,
+    ),
+    Case(
+        "update, many",
+        "executemany of update … set price = ?, grp = ? where id = ?, some NULL",
+        _update_many,
+        before=_with_loaded,
+        after=rollback,
+        goals=_GOALS_OF_LOADS,
+    ),
+    Case(
+        "delete, many",
+        "executemany of delete … where id = ? for every other row",
+        _delete_many,
+        before=_with_loaded,
         after=rollback,
         goals=_GOALS_OF_LOADS,
     ),

@@ -23,6 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--memory-rows", type=int, default=0, metavar="N", help="also measure the memory of a scan of N rows"
     )
     parser.add_argument(
+        "--reopen-rows",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also measure opening a file with fifty maintained tables over N rows",
+    )
+    parser.add_argument(
         "--growth",
         action="store_true",
         help="also time the queries in memory over 10,000, 100,000 and 1,000,000 rows",
@@ -43,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from quereus_store.cli.bench.floor import measure_floor
     from quereus_store.cli.bench.growth import measure_growth
     from quereus_store.cli.bench.memory import measure
+    from quereus_store.cli.bench.reopening import measure_reopening
     from quereus_store.cli.bench.report import (
         as_chart,
         as_json,
@@ -80,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
             changes = [case for case in cases if case in WRITE_CASES]
             floors += measure_write_floor(changes, data, folder / "changes", options.repeat)
         memory = measure(folder, options.memory_rows) if options.memory_rows else None
+        reopened = measure_reopening(folder, options.reopen_rows) if options.reopen_rows else None
         growths = []
         if options.growth:
             queries = [case for case in cases if case.operations == 0 and case.before is nothing]
@@ -93,6 +102,12 @@ def run(options: argparse.Namespace) -> int:
         print(
             f"streamed scan of {memory['rows']:,.0f} rows on LMDB: {memory['above_idle_mb']:.1f} MB "
             "above the idle process"
+        )
+    if reopened:
+        print(
+            f"fifty maintained tables over {reopened['rows']:,.0f} rows on LMDB: open in "
+            f"{reopened['open'] * 1000:.0f} ms, the first read {reopened['first_read'] * 1000:.0f} ms, "
+            f"the first change {reopened['first_change'] * 1000:.0f} ms"
         )
     if growths:
         print_growth(sys.stdout, f"queries on {ENGINES[0].title}", growths)

@@ -1,4 +1,4 @@
-"""``quereus demo``: load real data, ask questions, close, open again, verify."""
+"""``quereus demo``: load real data, ask questions, keep dashboards, close, open again, verify."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CACHE_SIZE = 512 * 2**20
 """Bytes for decoded rows: an analyst who asks a dozen questions of one table wants it held."""
 
-HELP = "load 336,776 flights into a database file and ask questions of them"
+HELP = "load 336,776 flights into a database file, ask questions of them, stream some under dashboards"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the demo from beginning to end."""
     from rich.console import Console
 
+    from quereus_store.cli.demo.streaming import stream
+
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     started = time.perf_counter()
     if options.file is not None and options.file.exists():
@@ -44,9 +46,10 @@ def run(options: argparse.Namespace) -> int:
             counts = load(connection, console)
             console.print(f"The database takes {size_of(path) / 1e6:.0f} MB on disk.\n")
             answers = ask(connection, console)
+            in_order = stream(connection, console)
         console.print("[bold]Closed. Opening the file again …[/bold]")
         with open_database(str(path), options.backend, cache_size=CACHE_SIZE) as connection:
-            in_order = verify(connection, console, counts, answers)
+            in_order = verify(connection, console, counts, answers) and in_order
     console.print(f"The demo took {time.perf_counter() - started:.1f} s.")
     return EXIT_DONE if in_order else EXIT_REFUSED
 
