@@ -5,8 +5,7 @@ import pytest
 import quereus_store
 from quereus_store import Connection
 from quereus_store.errors import Error
-from quereus_store.execute.notification import ChangeScope, Full, Groups, Rows, UnboundValue, Watch
-from quereus_store.execute.notification.scopes import Source
+from quereus_store.events import ChangeScope, Full, Groups, Rows, Source, UnboundValue, Watch
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from quereus_store import Connection
 from quereus_store.errors import InterfaceError
-from quereus_store.execute.notification import DataChange
+from quereus_store.events import DataChange
 from tests.notification.conftest import another
 
 

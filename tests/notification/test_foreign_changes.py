@@ -8,7 +8,7 @@ import pytest
 
 import quereus_store
 from quereus_store import Connection
-from quereus_store.execute.notification import Notification
+from quereus_store.events import Notification
 
 
 def elsewhere(path: Path, sql: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quereus_store import Connection
-from quereus_store.execute.notification import CatalogChange, SchemaEvent
+from quereus_store.events import CatalogChange, SchemaEvent
 
 
 @pytest.fixture

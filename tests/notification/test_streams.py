@@ -9,7 +9,7 @@ import pytest
 import quereus_store
 from quereus_store import Connection
 from quereus_store.errors import InterfaceError, OperationalError
-from quereus_store.execute.notification import ChangeScope, Groups, Watch
+from quereus_store.events import ChangeScope, Groups, Watch
 
 
 def test_waiting_items_are_polled_in_commit_order(con: Connection) -> None:

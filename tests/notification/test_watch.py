@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import quereus_store
 from quereus_store import Connection
 from quereus_store.errors import Error
-from quereus_store.execute.notification import ChangeScope, Groups, Notification, Rows, RowsByGroup, Watch
+from quereus_store.events import ChangeScope, Groups, Notification, Rows, RowsByGroup, Watch
 from tests.notification.conftest import another
 
 
