@@ -91,6 +91,7 @@ def describe(found: SchemaObject, stored: bool = True) -> Entry:
         {fold(index.name): index.storage_id for index in found.indexes} if stored else {},
         {fold(index.name): parts for index in found.indexes if (parts := _computed_parts(index))},
         found.derivation is not None and found.derivation.stale,
+        [view_ddl(view) for view in found.derivation.views] if found.derivation else (),
     )
 
 
@@ -147,7 +148,18 @@ def _table(
             raise sql_error(StatusCode.CORRUPT, f"the bundle of table {table.qualified_name} is damaged")
     if entry.stale and table.derivation is not None:
         table = replace(table, derivation=replace(table.derivation, stale=True))
+    if entry.views and table.derivation is not None:
+        views = tuple([_kept_view(text, table.schema) for text in entry.views])
+        table = replace(table, derivation=replace(table.derivation, views=views))
     return _with_store_ids(table, entry.rows, entry.indexes) if entry.rows else table
+
+
+def _kept_view(text: str, schema_name: str) -> ViewSchema:
+    """A dropped view that the body of a maintained table still reads."""
+    match parse_script(text):
+        case [nodes.CreateView() as view]:
+            return build_view(view, view.name.schema or schema_name)
+    raise sql_error(StatusCode.CORRUPT, "a view that a maintained table keeps cannot be read")
 
 
 def _typer(computed: Sequence[ComputedPart], types: TypeRegistry) -> PartTyper:

@@ -4,7 +4,8 @@ An entry is a checksum (CRC-32, four bytes) and a msgpack map.  Its ``ddl`` is t
 canonical text, for a table the whole bundle (the table, its indexes, tags of implicit
 indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of the rows,
 and of each index by name in lower case, hidden ones included.  ``computed`` describes, per index,
-the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more.
+the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more;
+``views`` is the text of plain views that its body reads and that were dropped.
 ``lens`` is what a logical schema, or a table of one, has besides (see ``lenses``).
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
@@ -39,6 +40,7 @@ class Entry:
     indexes: Mapping[str, int] = field(default_factory=dict)
     computed: Mapping[str, Sequence[ComputedPart]] = field(default_factory=dict)
     stale: bool = False
+    views: Sequence[str] = ()
     lens: Mapping[str, Any] | None = None
 
 
@@ -52,6 +54,7 @@ def pack_entry(entry: Entry) -> bytes:
                 "indexes": dict(sorted(entry.indexes.items())),
                 "computed": dict(sorted(entry.computed.items())),
                 **({"stale": True} if entry.stale else {}),
+                **({"views": entry.views} if entry.views else {}),
                 **({"lens": entry.lens} if entry.lens is not None else {}),
             }
         )

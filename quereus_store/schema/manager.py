@@ -406,6 +406,8 @@ def materialized_view_to_drop(
         return None
     if isinstance(found, TableSchema):
         message = f"'{name}' is a table, not a materialized view — use DROP TABLE"
+    elif isinstance(found, ViewSchema):
+        message = f"'{name}' is a view, not a materialized view — use DROP VIEW"
     else:
         message = f"no such materialized view: {name}"
     raise sql_error(StatusCode.ERROR, message, position)

@@ -219,13 +219,15 @@ class Derivation:
     """The body that a maintained table is kept equal to.
 
     ``columns`` is the list of names, where one was written.  A ``stale`` table is not kept up any
-    more, since a source changed its shape; REFRESH makes it live again.
+    more, since a source changed its shape; REFRESH makes it live again.  ``views`` are plain views
+    that the query reads and that have been dropped since: until REFRESH they stand for it as they were.
     """
 
     query: nodes.Query
     columns: tuple[str, ...] | None = None
     as_view: bool = False
     stale: bool = False
+    views: tuple[ViewSchema, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.schema.constraints import (
@@ -262,10 +263,7 @@ def _changed_catalog(world: ChangedWorld) -> Catalog:
 
 def _changed_schema(world: ChangedWorld, schema: Schema) -> Schema:
     tables = {fold(t.name): t for t in (changed_table(world, t) for t in schema.tables.values())}
-    views = {}
-    for name, view in schema.views.items():
-        query, _ = world.body(view.schema, view.query)
-        views[name] = view if query is view.query else replace(view, query=query)
+    views = {name: _changed_view(world, view) for name, view in schema.views.items()}
     assertions = {}
     for name, assertion in schema.assertions.items():
         scope = world.body_scope(assertion.schema)
@@ -273,6 +271,11 @@ def _changed_schema(world: ChangedWorld, schema: Schema) -> Schema:
         same = expression is assertion.expression
         assertions[name] = assertion if same else replace(assertion, expression=expression)
     return replace(schema, tables=tables, views=views, assertions=assertions)
+
+
+def _changed_view(world: ChangedWorld, view: ViewSchema) -> ViewSchema:
+    query, _ = world.body(view.schema, view.query)
+    return view if query is view.query else replace(view, query=query)
 
 
 def changed_table(world: ChangedWorld, table: TableSchema) -> TableSchema:
@@ -341,7 +344,10 @@ def _changed_derivation(world: ChangedWorld, schema: str, derivation: Derivation
     if derivation is None:
         return None
     query, _ = world.body(schema, derivation.query)
-    return derivation if query is derivation.query else replace(derivation, query=query)
+    views = tuple([_changed_view(world, view) for view in derivation.views])
+    if query is derivation.query and all(map(is_, views, derivation.views)):
+        return derivation
+    return replace(derivation, query=query, views=views)
 
 
 def _with_backing_names(table: TableSchema) -> TableSchema:

@@ -9,7 +9,7 @@ Chapter: views-and-maintained-tables, sections 1, 4 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from quereus_store.errors import StatusCode, sql_error
@@ -17,9 +17,10 @@ from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import BindContext, bind_query
+from quereus_store.plan.binder.context import stored_path
 from quereus_store.plan.expressions import subplans
-from quereus_store.schema.manager import DEFAULT_PATH
-from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
+from quereus_store.schema.manager import put_view
+from quereus_store.schema.objects import Catalog, Derivation, TableSchema, ViewSchema
 from quereus_store.sql import nodes
 from quereus_store.views.facts import Facts, facts_of, logical_key
 
@@ -54,10 +55,21 @@ class Body:
         )
 
 
-def bind_body(engine: Engine, catalog: Catalog, schema: str, query: nodes.Query) -> Body:
-    """Bind a body; raises what binding raises, and ERROR for one that takes parameters."""
-    path = (schema, *(place for place in DEFAULT_PATH if fold(place) != fold(schema)))
-    context = engine.bind_context(catalog, path, default_options(engine), {})
+def bind_derivation(engine: Engine, catalog: Catalog, schema: str, derivation: Derivation) -> Body:
+    """Bind the body of a maintained table, over the dropped views that it keeps."""
+    for view in derivation.views:
+        catalog = put_view(catalog, view)
+    return bind_body(engine, catalog, schema, derivation.query, {key_of(view) for view in derivation.views})
+
+
+def bind_body(
+    engine: Engine, catalog: Catalog, schema: str, query: nodes.Query, kept: Container[TableKey] = ()
+) -> Body:
+    """Bind a body; raises what binding raises, and ERROR for one that takes parameters.
+
+    ``kept`` are views that its table keeps: the catalog's own of these names are not its concern.
+    """
+    context = engine.bind_context(catalog, stored_path(schema), default_options(engine), {})
     plan = bind_query(context, query)
     if context.references.parameters:
         raise sql_error(
@@ -70,7 +82,7 @@ def bind_body(engine: Engine, catalog: Catalog, schema: str, query: nodes.Query)
         plan,
         context,
         {key_of(table): table for table in context.references.tables.values()},
-        {key_of(view): view for view in context.references.views.values()},
+        {key_of(view): view for view in context.references.views.values() if key_of(view) not in kept},
         facts,
         logical_key(facts, plan.columns),
     )

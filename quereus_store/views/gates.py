@@ -96,6 +96,11 @@ def _non_deterministic(body: Body, allowed: bool) -> Iterator[str]:
                 f"it fans out through a non-deterministic table-valued function '{node.function.name}' (a"
                 " row-time fan-out must be reproducible from the base row)"
             )
+        elif isinstance(node, plans.TableFunctionScan) and wrong:
+            yield (
+                f"it passes a non-deterministic argument ({expression_text(wrong[0])}) to the lateral"
+                " table-valued function"
+            )
         elif wrong and not allowed:
             yield (
                 f"its body is non-deterministic ({expression_text(wrong[0])}); a materialized view body must"

@@ -16,7 +16,7 @@ from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.engine import Engine
 from quereus_store.schema.manager import tables_of
 from quereus_store.schema.objects import Catalog, TableSchema
-from quereus_store.views.body import Body, TableKey, bind_body, key_of
+from quereus_store.views.body import Body, TableKey, bind_derivation, key_of
 from quereus_store.views.shape import keeps_key, same_shape
 
 
@@ -91,7 +91,7 @@ class Graphs:
         known = self._bodies.get(key)
         if known is not None and known[0].derivation == table.derivation and known[1].current_in(catalog):
             return known[1]
-        body = bind_body(self._engine, catalog, table.schema, table.derivation.query)
+        body = bind_derivation(self._engine, catalog, table.schema, table.derivation)
         self._bodies[key] = (table, body)
         return body
 

@@ -25,6 +25,7 @@ from quereus_store.execute.engine import Engine
 from quereus_store.execute.prepared import rule_context
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
+from quereus_store.plan.expressions import ColumnRef
 from quereus_store.plan.optimizer import optimize
 from quereus_store.plan.rules.common_tables import inline_common_tables
 from quereus_store.plan.rules.constants import fold_constants
@@ -110,6 +111,8 @@ class Maintained:
         self.plan = self._normalized(member.body.plan)
         self._scans = list(scans(self.plan))
         self._hidden = {key_of(scan.table) for scan in hidden_scans(self.plan)}
+        alone = not self._hidden and len(self._scans) == 1
+        self._row_by_row = alone and _passes_key(self.plan, self._scans[0])
         self._states = GroupStates(engine, member.body.sources.values())
         self._chosen: dict[frozenset[TableKey], Strategy] = {}
 
@@ -128,7 +131,9 @@ class Maintained:
         if strategy.name != Stateful.name and self._states.groups is not None:
             self._states.forget()
         try:
-            return strategy.difference(session, transaction, deltas)
+            difference = strategy.difference(session, transaction, deltas)
+            difference.in_order = self._row_by_row
+            return difference
         except TooMuch:
             return self.rebuild.difference(session, transaction, deltas)
 
@@ -179,6 +184,21 @@ class Maintained:
         """The logical plan with conditions where they belong and common tables in place."""
         rules = (fold_constants, inline_common_tables, push_filters)
         return with_columns(optimize(plan, rule_context(self._engine, self._context), rules), plan.columns)
+
+
+def _passes_key(plan: plans.PlanNode, scan: plans.TableScan) -> bool:
+    """Whether a body only filters a table and picks expressions, all of the table's key among them."""
+    shown = {column.id for column in plan.columns}
+    if isinstance(plan, plans.Project):
+        shown |= {each.id for each in plan.expressions if isinstance(each, ColumnRef)}
+        plan = plan.input
+    while isinstance(plan, plans.Filter):
+        plan = plan.input
+    by_position = dict(zip(scan.positions, scan.columns, strict=True))
+    parts = scan.table.primary_key.parts
+    return plan is scan and all(
+        part.column in by_position and by_position[part.column].id in shown for part in parts
+    )
 
 
 def _common(found: Sequence[Anchors]) -> Anchors:

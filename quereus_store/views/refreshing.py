@@ -73,6 +73,9 @@ def refresh(
 ) -> TableSchema:
     """Bring one table up to date with its sources as they are now; the table afterwards."""
     assert table.derivation is not None
+    if table.derivation.views:
+        table = replace(table, derivation=replace(table.derivation, views=()))
+    assert table.derivation is not None
     try:
         body = maintainer.graphs.body(transaction.catalog, table)
     except Error as error:

@@ -18,7 +18,7 @@ from quereus_store.modules.contract import CatalogProblem
 from quereus_store.schema.ddl import table_ddl
 from quereus_store.schema.manager import put_table, remove_table, tables_of
 from quereus_store.schema.objects import Catalog, TableSchema, fold
-from quereus_store.views.body import bind_body, key_of
+from quereus_store.views.body import bind_derivation, key_of
 from quereus_store.views.programs import Program
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _filled(maintainer: Maintainer, catalog: Catalog, table: TableSchema, snapsh
     assert table.derivation is not None
     engine = maintainer.engine
     module = engine.module(table.module)
-    body = bind_body(engine, catalog, table.schema, table.derivation.query)
+    body = bind_derivation(engine, catalog, table.schema, table.derivation)
     view = _LoadingView(engine, catalog, snapshot)
     try:
         rows = Program(engine, body.context, body.plan).rows(_LoadingSession(engine), view)

@@ -94,12 +94,16 @@ class Delta:
 
 @dataclass(slots=True)
 class Difference:
-    """How stored rows are to change: rows to delete, rows to insert, pairs to update."""
+    """How stored rows are to change: rows to delete, rows to insert, pairs to update.
+
+    ``in_order``: the pairs follow the source's rows, and UNIQUE is judged after each of them.
+    """
 
     deleted: list[Row] = field(default_factory=list)
     inserted: list[Row] = field(default_factory=list)
     old: list[Row] = field(default_factory=list)
     new: list[Row] = field(default_factory=list)
+    in_order: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.deleted or self.inserted or self.old)

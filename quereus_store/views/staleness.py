@@ -46,12 +46,28 @@ def settle(maintainer: Maintainer, session: Session, transaction: Transaction, b
             continue
         if member.body.current_in(transaction.catalog) and not stale & member.body.sources.keys():
             continue
+        table = _with_dropped_views(transaction, member, table)
         body = _recompiled(maintainer, transaction.catalog, member, table)
         if body is None or stale & body.sources.keys():
             mark_stale(transaction, table)
             stale.add(key_of(table))
         elif _rows_may_differ(member.body, body):
             maintainer.rebuild(session, transaction, Member(table, body))
+
+
+def _with_dropped_views(transaction: Transaction, member: Member, table: TableSchema) -> TableSchema:
+    """The table, which from now on keeps what is gone of the plain views in its body."""
+    assert table.derivation is not None
+    gone = [view for key, view in member.body.views.items() if _is_gone(transaction.catalog, key)]
+    if not gone:
+        return table
+    table = replace(table, derivation=replace(table.derivation, views=(*table.derivation.views, *gone)))
+    transaction.change_catalog(put_table(transaction.catalog, table))
+    return table
+
+
+def _is_gone(catalog: Catalog, key: TableKey) -> bool:
+    return catalog.schema(key[0]) is not None and catalog.view(*key) is None
 
 
 def _renamed(catalog: Catalog, table: TableSchema) -> TableSchema | None:

@@ -2,7 +2,8 @@
 
 A maintained table may declare CHECK, UNIQUE and FOREIGN KEY constraints.  They are
 claims about derived rows: a violation fails the statement that changed the source.
-UNIQUE is judged on the final contents of a batch, so rows may change places.
+UNIQUE is judged on the final contents of a batch, so rows may change places; where each row
+comes of one row of the source, each is a batch of its own.
 
 Chapter: views-and-maintained-tables, sections 6 and 8.
 """
@@ -69,7 +70,7 @@ class TableWriter:
         waiting: Sequence[FollowUp] = ()
         if deleted or old:
             waiting = self._parent.before(session, transaction, difference)
-        if old and not self._one_by_one:
+        if old and not (self._one_by_one or difference.in_order):
             # One by one, an update could meet a value that a later one gives up.
             deleted, inserted, old, new = deleted + old, inserted + new, [], []
         writer, handle = transaction.writer(table.module), self._handle
@@ -136,21 +137,21 @@ def duplicate_key(table: TableSchema, row: Row) -> Error:
     return sql_error(
         StatusCode.CONSTRAINT,
         f"cannot attach derivation to '{table.qualified_name}': the body produces duplicate rows for"
-        f" primary key ({shown_key(row, columns, quoted=True)}), but a maintained table must be a set —"
+        f" primary key ({shown_key(row, columns)}), but a maintained table must be a set —"
         " project a unique key or merge the colliding source rows first",
     )
 
 
-def shown_key(row: Row, columns: Any, *, quoted: bool = False) -> str:
+def shown_key(row: Row, columns: Any) -> str:
     """Key values as messages show them."""
-    return ", ".join(_shown(row[column], quoted) for column in columns)
+    return ", ".join(_shown(row[column]) for column in columns)
 
 
-def _shown(value: Any, quoted: bool) -> str:
+def _shown(value: Any) -> str:
     if value is None:
         return "NULL"
     text = to_text(value) or ""
-    return f"'{text}'" if quoted and isinstance(value, str) else text
+    return f"'{text}'" if isinstance(value, str) else text
 
 
 # --- constraints ------------------------------------------------------------------------------------------

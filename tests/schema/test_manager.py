@@ -105,7 +105,11 @@ def test_names_of_new_indexes():
         (manager.table_to_drop, "v", "Table v not found in schema main"),
         (manager.view_to_drop, "crew", "View 'main.crew' does not exist"),
         (manager.view_to_drop, "mv", "'mv' is a materialized view — use DROP MATERIALIZED VIEW"),
-        (manager.materialized_view_to_drop, "v", "no such materialized view: v"),
+        (
+            manager.materialized_view_to_drop,
+            "v",
+            "'v' is a view, not a materialized view — use DROP VIEW",
+        ),
         (
             manager.materialized_view_to_drop,
             "crew",

@@ -70,6 +70,11 @@ class BindContext:
     references: References = field(default_factory=References)
 
 
+def stored_path(schema: str) -> tuple[str, ...]:
+    """Where a stored body looks for unqualified names: its own schema, then ``main``."""
+    return (schema,) if fold(schema) == DEFAULT_SCHEMA else (schema, DEFAULT_SCHEMA)
+
+
 @dataclass(frozen=True, slots=True)
 class CommonTableEntry:
     """A common table in sight: shared under ``table_id``, or (``query`` set) bound anew at each use.
@@ -120,8 +125,8 @@ class Environment:
 
     def inside_stored_body(self, schema: str, view: tuple[str, str] | None = None) -> Environment:
         """The environment of a stored body: its own schema, then ``main``; none of the caller's names."""
-        path = (schema,) if fold(schema) == DEFAULT_SCHEMA else (schema, DEFAULT_SCHEMA)
-        return Environment(self.context, path, views=(*self.views, view) if view else self.views)
+        views = (*self.views, view) if view else self.views
+        return Environment(self.context, stored_path(schema), views=views)
 
     def column(
         self,

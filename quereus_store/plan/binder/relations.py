@@ -12,9 +12,9 @@ from dataclasses import replace
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import CommonTableEntry, Environment, References
-from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import CommonTableScan, PlanNode, TableScan
-from quereus_store.schema.manager import resolve_relation
+from quereus_store.plan.expressions import Column, ColumnRef
+from quereus_store.plan.nodes import CommonTableScan, PlanNode, Project, TableScan
+from quereus_store.schema.manager import put_view, resolve_relation
 from quereus_store.schema.objects import CollationRank as DeclaredRank
 from quereus_store.schema.objects import ColumnSchema, Derivation, TableSchema, ViewSchema
 from quereus_store.types import CollationContribution, CollationRank
@@ -67,7 +67,10 @@ def scan_table(
 def _check_plannable(
     environment: Environment, table: TableSchema, derivation: Derivation, position: SourcePosition | None
 ) -> None:
-    context = replace(environment.context, references=References())
+    catalog = environment.context.catalog
+    for view in derivation.views:
+        catalog = put_view(catalog, view)
+    context = replace(environment.context, catalog=catalog, references=References())
     try:
         queries.bind_query_in(Environment.of(context).inside_stored_body(table.schema), derivation.query)
     except Error as cause:
@@ -98,10 +101,17 @@ def expand_view(environment: Environment, view: ViewSchema, position: SourcePosi
         raise sql_error(StatusCode.ERROR, f"View '{view.schema}.{view.name}' is defined by itself", position)
     environment.context.references.views[key] = view
     plan = queries.bind_query_in(environment.inside_stored_body(view.schema, key), view.query)
-    if view.columns:
-        check_arity(f"View '{view.name}'", len(view.columns), plan, position, "body produces")
-        return rename_columns(plan, view.columns)
-    return plan
+    if not view.columns:
+        return plan
+    shown = len(view.columns)
+    if shown > len(plan.columns):
+        check_arity(f"View '{view.name}'", shown, plan, position, "body produces")
+    if shown < len(plan.columns):
+        # The source has got more columns since; the list shows those it has names for.
+        first = plan.columns[:shown]
+        references = tuple([ColumnRef(c.type, c.nullable, c.collation, c.id, c.name) for c in first])
+        plan = Project(tuple(environment.renumbered(first)), plan, references)
+    return rename_columns(plan, view.columns)
 
 
 def check_arity(

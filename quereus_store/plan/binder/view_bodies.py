@@ -19,10 +19,10 @@ COMPUTED    anything else                   no                      no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
@@ -173,9 +173,11 @@ def open_body(
         own = [column.name for column in plan.columns]
         names = [*(names or ()), *own[len(names or ()) :]]
     select = plain_select(environment, query, name, word, position)
+    select = with_listed_names(environment, query, select, names)
     environment = environment.with_schemas(select.schema_path)
     source, alias = _open_source(environment, query, select, name, word, position, members)
-    expanded = list(_expanded(select.items, source))
+    # A view's list may be shorter than what its source has got since.
+    expanded = list(_expanded(select.items, source))[: len(names)]
     outputs = tuple(
         [_output(output_name, item, source) for output_name, item in zip(names, expanded, strict=True)]
     )
@@ -184,6 +186,33 @@ def open_body(
     return WritableView(
         name, word, schema, environment, source, alias, outputs, select.where, pinned, defaults
     )
+
+
+def with_listed_names(
+    environment: Environment,
+    query: nodes.Query | nodes.DataModification,
+    select: nodes.Select,
+    names: Sequence[str],
+) -> nodes.Select:
+    """The SELECT with ``new.`` references of WITH INVERSE by the names that a column list gives."""
+    items = [item for item in select.items if isinstance(item, nodes.ResultColumn)]
+    if not any(item.inverse for item in items):
+        return select
+    own = [column.name for column in queries.bind_query_in(environment, query).columns]
+    listed = {fold(old): new for old, new in zip(own, names, strict=False) if fold(old) != fold(new)}
+    if not listed:
+        return select
+
+    def shown(name: str) -> nodes.Expression:
+        return nodes.ColumnReference(listed.get(name, name), "new")
+
+    changed = [
+        replace(item, inverse=tuple([replace(put, value=with_new(put.value, shown)) for put in item.inverse]))
+        if isinstance(item, nodes.ResultColumn) and item.inverse
+        else item
+        for item in select.items
+    ]
+    return replace(select, items=tuple(changed))
 
 
 def _width(environment: Environment, query: nodes.Query | nodes.DataModification) -> int:
@@ -247,7 +276,8 @@ def _open_source(
     if relation is None:
         raise refusal(name, "no-base-lineage", _operator("SingleRow"), position, word)
     if isinstance(relation, nodes.Join):
-        raise unsupported(f"Writing through the join of {word} '{name}'", position)
+        text = "only a single base-table source is supported in phase 1"
+        raise refusal(name, "unsupported-join", text, position, word)
     if isinstance(relation, nodes.SubquerySource):
         if relation.columns or relation.alias is None:
             text = "only a single base-table source is supported in phase 1"

@@ -20,6 +20,7 @@ from quereus_store.plan.binder.view_bodies import (
     plain_select,
     refusal,
     shown_column,
+    with_listed_names,
 )
 from quereus_store.schema.manager import parent_of
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
@@ -119,6 +120,7 @@ def join_of_view(
     names = [column.name for column in expand_view(environment, view, position).columns]
     inner = environment.inside_stored_body(view.schema, (view.schema, view.name))
     select = plain_select(inner, view.query, view.name, "view", position)
+    select = with_listed_names(inner, view.query, select, names)
     opening = _Opening(inner.with_schemas(select.schema_path), view.name, position, verb)
     return replace(opening.view(select, names, view.schema), defaults=view.query.defaults)
 

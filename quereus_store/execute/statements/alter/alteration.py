@@ -154,9 +154,15 @@ def _collision(table: TableSchema, violation: UniqueViolation) -> Error:
     """The error for rows that one key of a new schema does not tell apart."""
     if violation.constraint is not None:
         return unique_violation(table, violation.constraint, violation.row)
-    values = ", ".join(to_text(violation.row[part.column]) or "NULL" for part in table.primary_key.parts)
+    values = ", ".join(_shown(violation.row[part.column]) for part in table.primary_key.parts)
     shown = f"(key: {values})" if values else "(the empty key admits one row)"
     return sql_error(
         StatusCode.CONSTRAINT,
         f"UNIQUE constraint failed: {table.name} primary key collides under the new key definition {shown}",
     )
+
+
+def _shown(value: Any) -> str:
+    """A key value as messages show it."""
+    text = to_text(value)
+    return "NULL" if text is None else f"'{text}'" if isinstance(value, str) else text
