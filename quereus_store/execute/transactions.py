@@ -334,8 +334,7 @@ class Transaction(ReadView):
             engine.publish(self.catalog, version)
         if not notifier.active:
             return False
-        notifier.hand_over(self, bool(names), counted)
-        return True
+        return notifier.hand_over(self, bool(names), counted)
 
     def rollback(self) -> None:
         """Undo everything and let go of all modules; may be repeated."""

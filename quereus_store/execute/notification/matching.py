@@ -38,19 +38,18 @@ Net: TypeAlias = Sequence[tuple[Row | None, Row | None]]
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A watch made ready: the table as it is, the watched columns, the registered values by identity."""
+    """A watch made ready: the table as it is, the watched columns, the registered values by identity.
+
+    ``key`` is the table's folded schema and name, ``key_identity`` tells its rows apart.
+    """
 
     watch: Watch
     table: TableSchema
+    key: TableKey
     key_identity: Identity
     positions: tuple[int, ...] = ()
     identity: Identity | None = None
     registered: Mapping[Any, tuple[Any, ...]] | None = None
-
-    @property
-    def key(self) -> TableKey:
-        """Folded schema and name of the table."""
-        return fold(self.table.schema), fold(self.table.name)
 
     def is_current(self, catalog: Catalog) -> bool:
         """Whether the table is in a catalog just as it was when the watch began."""
@@ -100,9 +99,9 @@ def _watched(watch: Watch, catalog: Catalog, registry: CollationRegistry) -> Wat
         for name in watch.columns:
             _position(table, name)
     scope = watch.scope
-    key = key_identity(table, registry)
+    known_by = (fold(table.schema), fold(table.name)), key_identity(table, registry)
     if isinstance(scope, Full):
-        return WatchedTable(watch, table, key)
+        return WatchedTable(watch, table, *known_by)
     positions = tuple([_position(table, name) for name in _columns_of(scope)])
     identity = identity_of(table, positions, _collations(table, positions), registry)
     registered: dict[Any, tuple[Any, ...]] | None = None
@@ -111,7 +110,7 @@ def _watched(watch: Watch, catalog: Catalog, registry: CollationRegistry) -> Wat
         for values in scope.values:
             name = identity(_spread(table, positions, values))
             registered.setdefault(name, tuple(values))
-    return WatchedTable(watch, table, key, positions, identity, registered)
+    return WatchedTable(watch, table, *known_by, positions, identity, registered)
 
 
 def _columns_of(scope: TableScope) -> tuple[str, ...]:

@@ -235,12 +235,17 @@ class Notifier:
                 counted.values[key] = base + changes
         return counted
 
-    def hand_over(self, transaction: Transaction, wrote: bool, counted: _Counted | None) -> None:
-        """Take what a transaction did, in the moment of its commit."""
+    def hand_over(self, transaction: Transaction, wrote: bool, counted: _Counted | None) -> bool:
+        """Take what a transaction did, in the moment of its commit; whether there is anything to tell."""
         foreign = self._settle(counted) if counted is not None else frozenset()
         subscriptions = self._subscriptions
-        if not subscriptions:
-            return
+        nothing = (
+            not (transaction.changes or transaction.announced or foreign)
+            and transaction.catalog is transaction.started_with
+            and (transaction.began >= self.last_number or not wrote)
+        )
+        if nothing or not subscriptions:
+            return False
         log, transaction.changes = transaction.changes, []
         self._pending.append(
             _Committed(
@@ -255,6 +260,7 @@ class Notifier:
                 foreign,
             )
         )
+        return True
 
     # -- what others change ------------------------------------------------------------
 
