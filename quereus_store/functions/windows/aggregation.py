@@ -83,7 +83,7 @@ def restricted(
     """Take the rows out for which ``keep`` is not true, and renumber the bounds."""
     if keep is None or all(keep):
         return frames, columns
-    kept_before = [0, *accumulate(map(bool, keep))]
+    kept_before = list(accumulate(map(bool, keep), initial=0))
     renumber = kept_before.__getitem__
     parts = tuple((list(map(renumber, starts)), list(map(renumber, ends))) for starts, ends in frames.parts)
     return Frames(frames.size, parts), [list(compress(column, keep)) for column in columns]
@@ -116,7 +116,7 @@ def frame_sizes(frames: Frames) -> list[int]:
 
 def _frame_sums(frames: Frames, numbers: Sequence[int]) -> list[int]:
     """The exact sum of integers over each frame."""
-    running = [0, *accumulate(numbers)].__getitem__
+    running = list(accumulate(numbers, initial=0)).__getitem__
     if len(frames.parts) == 1 and not any(frames.parts[0][0]):
         return list(map(running, frames.parts[0][1]))
     sums = [map(sub, map(running, ends), map(running, starts)) for starts, ends in frames.parts]
