@@ -6,7 +6,7 @@ import pytest
 
 import quereus_store
 from quereus_store import Connection
-from quereus_store.errors import Error, InterfaceError, StatusCode
+from quereus_store.errors import Error, InterfaceError, ProgrammingError, StatusCode
 from quereus_store.modules.memory import MemoryModule
 
 
@@ -47,11 +47,22 @@ def test_options_are_what_new_connections_start_with(tmp_path: Path) -> None:
 
 
 def test_options_are_checked(con: Connection) -> None:
-    with pytest.raises(InterfaceError, match="there is no option 'colour'"):
+    with pytest.raises(ProgrammingError, match="Unknown option: colour"):
         con.database.options["colour"] = "red"
     with pytest.raises(InterfaceError, match="Invalid boolean value"):
         con.database.options["foreign_keys"] = "perhaps"
     assert con.database.options["foreign_keys"] is True
+
+
+def test_options_take_lists_and_dictionaries(tmp_path: Path) -> None:
+    with quereus_store.connect(tmp_path / "db") as first:
+        options = first.database.options
+        options["search_path"] = ["temp", "main"]
+        assert options["schema_path"] == ("temp", "main")
+        options["default_vtab_args"] = {"a": 1}
+        with quereus_store.connect(tmp_path / "db") as second:
+            assert second.execute("pragma schema_path").fetchone() == ("schema_path", "temp,main")
+            assert second.execute("pragma default_vtab_args").fetchone() == ("default_vtab_args", '{"a":1}')
 
 
 def test_the_schema_manager_looks_up(con: Connection) -> None:

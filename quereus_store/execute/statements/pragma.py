@@ -39,12 +39,17 @@ class Option:
     show: Callable[[Any], Any] = lambda value: value
 
 
+def _shown(value: Any) -> str:
+    """A value as a message quotes it."""
+    return "null" if value is None else to_text(value) or ""
+
+
 def _boolean(session: Session, name: str, value: Any) -> bool:
     if isinstance(value, bool | int):
         return bool(value)
     found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"Invalid boolean value for option {name}: {to_text(value)}")
+        raise ValueError(f"Invalid boolean value for option {name}: {_shown(value)}")
     return found
 
 
@@ -54,7 +59,7 @@ def _number(session: Session, name: str, value: Any) -> float:
             value = float(value) if "." in value else int(value)
         return value + 0  # type: ignore[no-any-return]
     except (TypeError, ValueError):
-        raise ValueError(f"Invalid number value for option {name}: {to_text(value)}") from None
+        raise ValueError(f"Invalid number value for option {name}: {_shown(value)}") from None
 
 
 def _row_threshold(session: Session, name: str, value: Any) -> float:
@@ -78,7 +83,7 @@ def _choice(*choices: str) -> Callable[[Session, str, Any], str]:
         chosen = str(value).lower()
         if chosen not in choices:
             wanted = " or ".join(f'"{choice}"' for choice in choices)
-            raise ValueError(f"Invalid {name} value: {to_text(value)}. Must be {wanted}")
+            raise ValueError(f"Invalid {name} value: {_shown(value)}. Must be {wanted}")
         return chosen
 
     return parse
@@ -95,7 +100,7 @@ class _WrittenList(tuple[str, ...]):
 
 
 def _names(session: Session, name: str, value: Any) -> _WrittenList:
-    text = _text(session, name, value)
+    text = ",".join(value) if isinstance(value, list | tuple) else _text(session, name, value)
     names = _WrittenList(part.strip() for part in text.split(",") if part.strip())
     names.text = text
     return names
@@ -111,7 +116,7 @@ def _rules(session: Session, name: str, value: Any) -> tuple[str, ...]:
         return tuple(sorted(rule_names()))
     if not rule_names().issuperset(rules):
         raise ValueError(
-            f"Invalid {name} value: {to_text(value)}. Rules are {', '.join(sorted(rule_names()))}"
+            f"Invalid {name} value: {_shown(value)}. Rules are {', '.join(sorted(rule_names()))}"
         )
     return rules
 
@@ -119,7 +124,7 @@ def _rules(session: Session, name: str, value: Any) -> tuple[str, ...]:
 def _collation(session: Session, name: str, value: Any) -> str:
     text = _text(session, name, value)
     if session.engine.collations.find(text) is None:
-        raise ValueError(f"Unknown collation '{to_text(value)}' for {name}")
+        raise ValueError(f"Unknown collation '{_shown(value)}' for {name}")
     return text
 
 
@@ -128,9 +133,9 @@ def _object(session: Session, name: str, value: Any) -> dict[str, Any]:
         parsed = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         parsed = None
-    if not isinstance(parsed, dict):
-        raise ValueError(f"Invalid object value for option {name}: {to_text(value)}")
-    return parsed
+    if not isinstance(parsed, Mapping):
+        raise ValueError(f"Invalid object value for option {name}: {_shown(value)}")
+    return dict(parsed)
 
 
 _OPTIONS = (
@@ -166,6 +171,17 @@ _BY_NAME: Mapping[str, Option] = MappingProxyType(
     {option.name: option for option in _OPTIONS}
     | {alias: option for alias, name in _ALIASES.items() for option in _OPTIONS if option.name == name}
 )
+
+
+def stored_name(name: str) -> str | None:
+    """The name that an option is kept under, by that or an alias in any case; None for an unknown one."""
+    option = _BY_NAME.get(name.lower())
+    return None if option is None else option.name
+
+
+def option_value(session: Session, name: str, value: Any) -> Any:
+    """What an option of that stored name keeps for a value; raises ValueError for one it cannot take."""
+    return _BY_NAME[name].parse(session, name, value)
 
 
 def pragma(session: Session, statement: nodes.Pragma, parameters: Any) -> Result:
