@@ -18,6 +18,7 @@ no call.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
@@ -153,7 +154,17 @@ def _by_value(operator: str, numbers: _Binary) -> _Binary:
     return apply
 
 
+_TEMPORAL_SHAPE = re.compile(r"\d{4}-\d\d-\d\d(?:T|$)|\d\d:\d\d:\d\d|-?P")
+
+
+def _is_misspelled(value: Any, kind: str) -> bool:
+    """Whether a text looks like a date, time or duration and is none."""
+    return kind == NUMBER and type(value) is str and _TEMPORAL_SHAPE.match(value) is not None
+
+
 def _temporal_by_value(operator: str, left: Any, right: Any, left_kind: str, right_kind: str) -> Value:
+    if _is_misspelled(left, left_kind) or _is_misspelled(right, right_kind):
+        return None
     left_operand = arithmetic_number(left) if left_kind == NUMBER else left
     right_operand = arithmetic_number(right) if right_kind == NUMBER else right
     result: Value = temporal_arithmetic(operator, left_operand, right_operand, left_kind, right_kind)

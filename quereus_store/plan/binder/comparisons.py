@@ -134,6 +134,10 @@ def simple_case(
         probe = ColumnRef(probe.type, probe.nullable, original.collation, shared_id, "case")
     conditions: list[BoundExpression] = []
     for member, target, when in zip(members, plan.member_casts, node.whens, strict=True):
+        if probe.type.is_textual and member.type.is_numeric:
+            # Among members of other types a number does not make the text of the operand one.
+            conditions.append(_FALSE)
+            continue
         conditions.append(compare("=", probe, cast_to(member, target), when.position or node.position))
     return shared, shared_id, conditions
 
