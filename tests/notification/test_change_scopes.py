@@ -5,7 +5,7 @@ import pytest
 import quereus_store
 from quereus_store import Connection
 from quereus_store.errors import Error
-from quereus_store.events import ChangeScope, Full, Groups, Rows, Source, UnboundValue, Watch
+from quereus_store.events import ChangeScope, Full, Groups, Notification, Rows, Source, UnboundValue, Watch
 
 
 @pytest.fixture
@@ -43,6 +43,17 @@ def test_equality_on_the_whole_key_watches_rows(con: Connection, condition: str,
 )
 def test_anything_else_watches_the_table(con: Connection, condition: str) -> None:
     assert only(con, f"select name from tank where {condition}").scope == Full()
+
+
+def test_casts_are_taken_as_the_statement_takes_them(con: Connection) -> None:
+    assert only(con, "select name from tank where id = cast('3' as integer)").scope == Rows(("id",), ((3,),))
+    found: list[Notification] = []
+    lenient = "select count(*) from tank where id = cast(? as integer)"
+    con.database.watch(lenient, found.append, parameters=["3 tons"])
+    con.execute("insert into tank values (3, 'c', 1, null)")
+    assert len(found) >= con.execute(lenient, ("3 tons",)).fetchone()[0]
+    twice = "select name from tank where id = cast(cast(? as text) as integer)"
+    assert only(con, twice).scope == Full()
 
 
 def test_every_column_of_the_key_has_to_be_pinned(con: Connection) -> None:

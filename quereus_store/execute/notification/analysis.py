@@ -46,6 +46,7 @@ from quereus_store.plan.mutations import MutationPlan
 from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import walk as walk_tree
+from quereus_store.types import LogicalType, cast
 from quereus_store.types.collations import honours_collation
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class _Reader:
             for comparison in column_comparisons(condition, frozenset(places)):
                 place = places[comparison.column.id]
                 part = next((part for part in parts if part.column == place), None)
-                constant = _constant(comparison.value)
+                constant = _constant(comparison.value, table.columns[place].type)
                 if comparison.operator != "=" or part is None or constant is None or place in values:
                     continue
                 if comparison.using != part.collation and honours_collation(table.columns[place].type):
@@ -208,7 +209,7 @@ class _Reader:
                     pinning.append(constant)
                     values[place] = _unbound(constant)
                 else:
-                    values[place] = constant.value
+                    values[place] = constant[0]
         if not parts or len(values) < len(parts):
             return None
         self._pinning.update(map(id, pinning))
@@ -274,10 +275,19 @@ def _scans(plan: plans.PlanNode) -> Iterator[plans.TableScan]:
                 yield from _scans(below)
 
 
-def _constant(value: BoundExpression) -> Literal | Parameter | None:
-    while isinstance(value, Cast):
-        value = value.operand
-    return value if isinstance(value, Literal | Parameter) else None
+def _constant(value: BoundExpression, column: LogicalType) -> tuple[Any] | Parameter | None:
+    """A literal's value as a tuple of one, or a parameter, as it is or cast to the column's type."""
+    if isinstance(value, Literal):
+        return (value.value,)
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(value, Cast):
+        return None
+    operand = _constant(value.operand, column)
+    if isinstance(operand, tuple):
+        return (cast(operand[0], value.type),)
+    # Only such a cast is made good for when the watch begins.
+    return operand if isinstance(value.operand, Parameter) and value.type is column else None
 
 
 def _unbound(parameter: Parameter) -> UnboundValue:

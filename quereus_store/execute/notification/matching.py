@@ -28,8 +28,7 @@ from quereus_store.execute.notification.scopes import (
 )
 from quereus_store.modules.contract import Row
 from quereus_store.schema.objects import Catalog, TableSchema, fold
-from quereus_store.types import CollationRegistry
-from quereus_store.types.conversion import ConversionFailure, converted
+from quereus_store.types import CollationRegistry, cast
 
 TableKey: TypeAlias = tuple[str, str]
 Net: TypeAlias = Sequence[tuple[Row | None, Row | None]]
@@ -134,10 +133,8 @@ def _spread(table: TableSchema, positions: Sequence[int], values: Sequence[Any])
         )
     row: list[Any] = [None] * len(table.columns)
     for position, value in zip(positions, values, strict=True):
-        try:
-            row[position] = None if value is None else converted(value, table.columns[position].type)
-        except ConversionFailure:
-            row[position] = value
+        # As leniently as a statement's own cast, so that no row it means is missed.
+        row[position] = cast(value, table.columns[position].type)
     return tuple(row)
 
 
