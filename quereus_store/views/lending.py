@@ -1,8 +1,9 @@
 """Maintained tables that may answer queries in the place of their sources.
 
 The optimizer is lent the query of each, normalized as its own plans are at the point where it looks for
-them.  Left out are tables that are not kept up (stale), bodies with subqueries, and tables in another module
-than their sources: two modules have two snapshots, and rows in memory do not follow other processes.
+them.  Left out are tables that are not kept up (stale), bodies with subqueries, tables whose key merges
+rows, and tables in another module than their sources: two modules have two snapshots, and rows in memory do
+not follow other processes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from quereus_store.schema.objects import fold
 from quereus_store.views.body import TableKey, hidden_scans
 from quereus_store.views.deltas.substitution import with_columns
 from quereus_store.views.graph import Graph, Member
+from quereus_store.views.shape import may_merge
 
 _RULES = (fold_constants, drop_projections, inline_common_tables, push_filters)
 
@@ -45,7 +47,7 @@ def _stored(engine: Engine, member: Member) -> StoredQuery | None:
     module = fold(table.module)
     if any(fold(source.module) != module for source in body.sources.values()):
         return None
-    if next(hidden_scans(body.plan), None) is not None:
+    if next(hidden_scans(body.plan), None) is not None or may_merge(table, body):
         return None
     plan = optimize(body.plan, rule_context(engine, body.context), _RULES)
     stored = kept["stored"] = StoredQuery(table, with_columns(plan, body.plan.columns))

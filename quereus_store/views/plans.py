@@ -42,6 +42,7 @@ from quereus_store.views.deltas.substitution import is_linear, scan_id, with_col
 from quereus_store.views.graph import Member
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet
+from quereus_store.views.shape import may_merge
 from quereus_store.views.writing import TableWriter
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Maintained:
         self._member = member
         self._rows = RowSet(member.table)
         self._context = member.body.context
-        self.writer = TableWriter(engine, member.table)
+        self.writer = TableWriter(engine, member.table, merges=may_merge(member.table, member.body))
         self.rebuild = Rebuild(engine, member)
         self.plan = self._normalized(member.body.plan)
         self._scans = list(scans(self.plan))

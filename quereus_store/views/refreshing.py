@@ -93,7 +93,7 @@ def refresh(
     if len(set(map(written.key, rows))) < len(rows):
         raise duplicate_rows(table)
     difference = written.difference(stored_rows(session, transaction, table), rows)
-    write_difference(session, transaction, table, difference)
+    write_difference(session, transaction, table, difference, duplicate_rows(table))
     judge_rows(session, transaction, table, rows)
     transaction.renewed.add(key_of(table))
     return table

@@ -40,10 +40,19 @@ _JUDGED = frozenset({Operation.INSERT, Operation.UPDATE})
 
 
 class TableWriter:
-    """Writes the rows of one maintained table."""
+    """Writes the rows of one maintained table.
 
-    def __init__(self, engine: Engine, table: TableSchema) -> None:
+    ``merges``: its key may not tell all rows of the source apart; of those that meet, the last one stays.
+    ``duplicates`` is the error for rows that meet under the key where it is not the usual one.
+    """
+
+    def __init__(
+        self, engine: Engine, table: TableSchema, *, merges: bool = False, duplicates: Error | None = None
+    ) -> None:
         self._table = table
+        self._duplicates = duplicates
+        self._merges = merges
+        self._key = tuple([part.column for part in table.primary_key.parts])
         self._handle = engine.table(table)
         self._one_by_one = not table.unique_constraints
         self._required = [
@@ -60,9 +69,9 @@ class TableWriter:
         ``logs``: somebody may want to know of the change.  Gives what is still to be done to rows that
         refer to the table.
         """
+        table = self._table
         deleted, inserted = difference.deleted, difference.inserted
         old, new = difference.old, difference.new
-        table = self._table
         for position in self._required:
             for rows in (inserted, new):
                 if rows and None in [row[position] for row in rows]:
@@ -75,13 +84,18 @@ class TableWriter:
             deleted, inserted, old, new = deleted + old, inserted + new, [], []
         writer, handle = transaction.writer(table.module), self._handle
         try:
-            if deleted:
-                handle.delete(writer, deleted)
-            if old:
-                handle.update(writer, old, new)
-            if inserted:
-                handle.insert(writer, inserted)
+            if self._merges:
+                self._merge(transaction, difference)
+            else:
+                if deleted:
+                    handle.delete(writer, deleted)
+                if old:
+                    handle.update(writer, old, new)
+                if inserted:
+                    handle.insert(writer, inserted)
         except UniqueViolation as violation:
+            if violation.constraint is None and self._duplicates is not None:
+                raise self._duplicates from violation
             raise collision(table, violation) from violation
         if self._judges and (difference.inserted or difference.new):
             judge_rows(session, transaction, table, difference.inserted + difference.new)
@@ -95,13 +109,44 @@ class TableWriter:
             record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
         return waiting
 
+    def _merge(self, transaction: Transaction, difference: Difference) -> None:
+        """Write row by row over what is stored under each key; the difference becomes what that came to."""
+        table, handle = self._table, self._handle
+        writer = transaction.writer(table.module)
+        pairs: list[tuple[Row | None, Row | None]] = [(row, None) for row in difference.deleted]
+        pairs += zip(difference.old, difference.new, strict=True)
+        pairs += [(None, row) for row in difference.inserted]
+        done = Difference()
+        for old, new in pairs:
+            named = new if old is None else old
+            assert named is not None
+            key = tuple([named[column] for column in self._key])
+            stored = handle.point(transaction.reader(table.module), key)
+            if stored is None and new is not None:
+                handle.insert(writer, [new])
+                done.inserted.append(new)
+            elif stored is not None and new is None:
+                handle.delete(writer, [stored])
+                done.deleted.append(stored)
+            elif stored is not None and new is not None:
+                handle.update(writer, [stored], [new])
+                done.old.append(stored)
+                done.new.append(new)
+        difference.deleted, difference.inserted = done.deleted, done.inserted
+        difference.old, difference.new = done.old, done.new
+
 
 def write_difference(
-    session: Session, transaction: Transaction, table: TableSchema, difference: Difference
+    session: Session,
+    transaction: Transaction,
+    table: TableSchema,
+    difference: Difference,
+    duplicates: Error | None = None,
 ) -> None:
     """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
     if difference:
-        for follow_up in TableWriter(session.engine, table).write(session, transaction, difference):
+        writer = TableWriter(session.engine, table, duplicates=duplicates)
+        for follow_up in writer.write(session, transaction, difference):
             follow_up()
 
 
