@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error
 from quereus_store.execute.assertion_plans import explain_assertion
-from quereus_store.execute.prepared import PreparedQuery
+from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
 from quereus_store.execute.tracing import execution_rows, operator_rows
 from quereus_store.execute.transactions import ReadView
 from quereus_store.plan import nodes
@@ -38,6 +38,15 @@ _NODE_TYPES = {
 }
 
 
+def _change(prepared: PreparedMutation) -> _Row:
+    """What ``query_plan`` shows of a row change itself, from its level on, above the plan of its rows."""
+    table = prepared.plan.table
+    columns = [column.name for column in prepared.columns or ()]
+    physical = render_json({"columns": columns})
+    text = f"{prepared.verb.upper()} {table.qualified_name}"
+    return (0, prepared.verb, prepared.verb.upper(), text, table.name, None, "{}", physical, None, None)
+
+
 class Diagnostics:
     """The diagnostic functions of one session."""
 
@@ -56,18 +65,22 @@ class Diagnostics:
     def query_plan(self, sql: str) -> Iterator[_Row]:
         """The operators of a plan; one ERROR row where the statement cannot be planned."""
         try:
-            lines = list(self._plan(sql))
+            prepared = self._session.prepare(self._session.single_statement(sql))
+            lines = list(self._plan(prepared))
         except Error as failure:
             yield (1, None, 0, "Error", "ERROR", f"Failed to plan SQL: {failure.message}", *[None] * 6)
             return
         yield (1, None, 0, "Block", "BLOCK", "", None, None, "{}", "{}", 0.0, 1)
-        parents: dict[int, int] = {-1: 1}
-        for number, (level, line) in enumerate(lines, 2):
+        top = 1
+        if isinstance(prepared, PreparedMutation):
+            top = 2
+            yield (top, 1, *_change(prepared))
+        parents: dict[int, int] = {-1: top}
+        for number, (level, line) in enumerate(lines, top + 1):
             parents[line.depth] = number
             yield self._row(number, parents[line.depth - 1], level, line)
 
-    def _plan(self, sql: str) -> Iterator[tuple[int, PlanLine]]:
-        prepared = self._session.prepare(self._session.single_statement(sql))
+    def _plan(self, prepared: PreparedQuery | PreparedMutation) -> Iterator[tuple[int, PlanLine]]:
         plan = prepared.plan if isinstance(prepared, PreparedQuery) else prepared.compiled.source_plan
         level = 0
         inside: list[int] = []
@@ -105,7 +118,8 @@ class Diagnostics:
     def stack_trace(self, sql: str) -> Iterator[_Row]:
         """A frame for each operator, those that wait for others above them; one frame for a failure."""
         try:
-            lines = [line for _, line in self._plan(sql)]
+            prepared = self._session.prepare(self._session.single_statement(sql))
+            lines = [line for _, line in self._plan(prepared)]
         except Error as failure:
             yield (1, 0, "", None, f"Failed to analyze: {failure.message}", None, 0)
             return

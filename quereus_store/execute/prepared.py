@@ -129,11 +129,15 @@ class PreparedMutation:
         """The generated program."""
         return self.compiled.source
 
+    @property
+    def verb(self) -> str:
+        """``Insert``, ``Update`` or ``Delete``."""
+        return type(self.plan).__name__.removesuffix("Plan")
+
     def plan_lines(self, services: Engine) -> list[str]:
         """The plan as text: the change, then where its rows come from."""
-        verb = type(self.plan).__name__.removesuffix("Plan").upper()
         lines = plan_lines(self.compiled.source_plan, services)
-        return [f"{verb} {self.plan.table.qualified_name}", *("  " + line for line in lines)]
+        return [f"{self.verb.upper()} {self.plan.table.qualified_name}", *("  " + line for line in lines)]
 
     def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> MutationRuntime:
         """The same for many parameter tuples at once."""
