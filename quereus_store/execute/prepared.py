@@ -7,7 +7,7 @@ two and the session makes it anew when either has moved on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
+from quereus_store.execute.maintenance import Maintenance
 from quereus_store.execute.results import Result, document_columns
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
@@ -27,14 +28,15 @@ from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.nodes import CommonTable, MutationScan, PlanNode, With, walk_plan
 from quereus_store.plan.optimizer import RuleContext, optimize
-from quereus_store.schema.objects import fold
+from quereus_store.plan.stored import StoredQuery
+from quereus_store.schema.objects import Catalog, fold
 from quereus_store.sql import nodes
 from quereus_store.types import type_of_value
 
 Signature = tuple[Any, ...]
 Parameters = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
-_BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
+BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
 
 
 class Prepared(Protocol):
@@ -184,10 +186,7 @@ def prepare_query(
     rules = rule_context(engine, context)
     maintenance = engine.maintenance
     if maintenance is not None and from_views and context.options.get("answer_from_views"):
-        # What the query itself writes reaches views only after it has run.
-        writes = any(isinstance(node, MutationScan) for node in every_node(bound))
-        if not writes:
-            rules = replace(rules, stored=partial(maintenance.stored_queries, context.catalog))
+        rules = replace(rules, stored=partial(_lent, maintenance, context.catalog, bound))
     plan = optimize(bound, rules)
     compiled = compile_query(plan, engine, meters, context.options.get("memory_limit", 0))
     mutations = {
@@ -203,6 +202,17 @@ def prepare_query(
         only_primary,
         documents=document_columns(compiled.columns),
     )
+
+
+def _lent(
+    maintenance: Maintenance, catalog: Catalog, query: PlanNode, tables: frozenset[tuple[str, str]]
+) -> Sequence[StoredQuery]:
+    """The maintained tables that may answer for some tables of a query."""
+    found = maintenance.stored_queries(catalog, tables)
+    if found and any(isinstance(node, MutationScan) for node in every_node(query)):
+        # What the query itself writes reaches them only after it has run.
+        return ()
+    return found
 
 
 def prepare_mutation(
@@ -232,12 +242,12 @@ def parameter_types(parameters: Parameters) -> dict[int | str, Any]:
     slots: dict[int | str, Any] = {}
     if isinstance(parameters, Mapping):
         for name, value in parameters.items():
-            if type(value) not in _BINDABLE:
+            if type(value) not in BINDABLE:
                 raise _unbindable(f"for key '{name}'", value)
             slots[name] = type_of_value(value)
         return slots
     for index, value in enumerate(parameters):
-        if type(value) not in _BINDABLE:
+        if type(value) not in BINDABLE:
             raise _unbindable(f"at index {index}", value)
         slots[index] = type_of_value(value)
     return slots

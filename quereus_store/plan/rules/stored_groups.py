@@ -55,6 +55,7 @@ from quereus_store.plan.stored import (
     column_of,
     in_stored,
     narrowed,
+    nothing_stored,
     reads_much,
     remainder,
     scan_of,
@@ -74,7 +75,7 @@ _Over = Callable[[AggregateCall], ColumnRef]
 
 def use_stored_groups(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace groupings by stored ones."""
-    if not reads_much(plan, context.services.row_count):
+    if context.stored is nothing_stored or not reads_much(plan, context.estimates.table_rows):
         return plan
     return _visit(plan, context)
 

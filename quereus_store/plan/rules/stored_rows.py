@@ -26,6 +26,7 @@ from quereus_store.plan.stored import (
     column_of,
     in_stored,
     narrowed,
+    nothing_stored,
     reads_much,
     remainder,
     scan_of,
@@ -34,7 +35,7 @@ from quereus_store.plan.stored import (
 
 def use_stored_rows(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace blocks of joins, filters and projections by stored queries."""
-    if not reads_much(plan, context.services.row_count):
+    if context.stored is nothing_stored or not reads_much(plan, context.estimates.table_rows):
         return plan
     return _visit(plan, context)
 
