@@ -77,7 +77,9 @@ def _stream_days(connection: Connection, console: Console, week: list[_Flight]) 
         seconds += took
         behind = _rows_behind(connection, day)
         fresh = fresh and behind == 0
-        busiest, count = connection.execute("select dest, flights from top_airports limit 1").fetchone()
+        busiest, count = connection.execute(
+            "select dest, flights from top_airports order by flights desc limit 1"
+        ).fetchone()
         late, carrier = connection.execute(
             "select minutes, carrier from per_day where month = 12 and day = ? order by minutes desc limit 1",
             (day,),
