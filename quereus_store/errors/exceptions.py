@@ -53,6 +53,7 @@ class Error(Exception):
         self.message = message
         self.code = self.default_code if code is None else code
         self.position = position
+        self._shows_position = True
         self.details: Mapping[str, Any] = NO_DETAILS
         super().__init__(message)
 
@@ -67,7 +68,7 @@ class Error(Exception):
         return self.position.column if self.position else None
 
     def __str__(self) -> str:
-        if self.position is None:
+        if self.position is None or not self._shows_position:
             return self.message
         return f"{self.message} (at line {self.position.line}, column {self.position.column})"
 
@@ -81,6 +82,15 @@ class Error(Exception):
         if self.position is None:
             self.position = position
         return self
+
+    def of_statement(self, position: SourcePosition | None) -> None:
+        """Note where the statement begins whose rows caused the error, if there is no position yet.
+
+        A program finds it in ``position``; the message stays the same wherever the statement stands.
+        """
+        if self.position is None and position is not None:
+            self.position = position
+            self._shows_position = False
 
 
 _TRAVELLERS = (str, bytes, int, float, list, tuple, dict, type(None))

@@ -23,7 +23,7 @@ from quereus_store.execute.parameters import (
     holds_documents,
     own_documents,
 )
-from quereus_store.execute.prepared import PreparedMutation
+from quereus_store.execute.prepared import PreparedMutation, parameter_types
 from quereus_store.execute.results import Result, document_columns
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row
@@ -94,6 +94,11 @@ def _prepared(
         return kept if kept.compiled.takes_batches else None
     nullable = frozenset(slot for slot, kinds in enumerate(signature) if len(kinds) > 1 and _NONE in kinds)
     several = [slot for slot, kinds in enumerate(signature) if len(kinds - _NULL) > 1]
+    try:
+        parameter_types([first_of_kind(batch, slot, {kind}) for slot in several for kind in signature[slot]])
+    except Error:
+        # Set by set it can be told which one does not fit.
+        return None
     sample = [first_of_kind(batch, slot, kinds - _NULL or _NULL) for slot, kinds in enumerate(signature)]
     statement = session.prepare_change(tree, transaction, tuple(sample), nullable)
     if not statement.compiled.takes_batches:

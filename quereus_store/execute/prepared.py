@@ -36,7 +36,7 @@ from quereus_store.types import type_of_value
 Signature = tuple[Any, ...]
 Parameters = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
-BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
+_BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
 
 
 class Prepared(Protocol):
@@ -242,12 +242,12 @@ def parameter_types(parameters: Parameters) -> dict[int | str, Any]:
     slots: dict[int | str, Any] = {}
     if isinstance(parameters, Mapping):
         for name, value in parameters.items():
-            if type(value) not in BINDABLE:
+            if type(value) not in _BINDABLE:
                 raise _unbindable(f"for key '{name}'", value)
             slots[name] = type_of_value(value)
         return slots
     for index, value in enumerate(parameters):
-        if type(value) not in BINDABLE:
+        if type(value) not in _BINDABLE:
             raise _unbindable(f"at index {index}", value)
         slots[index] = type_of_value(value)
     return slots

@@ -12,7 +12,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.errors import Error, OperationalError, StatusCode, sql_error, unsupported
+from quereus_store.errors import (
+    DataError,
+    Error,
+    IntegrityError,
+    OperationalError,
+    StatusCode,
+    sql_error,
+    unsupported,
+)
 from quereus_store.execute import prepared as prepare
 from quereus_store.execute.assertions import AssertionGuard
 from quereus_store.execute.batches import MUTATIONS as _MUTATIONS
@@ -81,7 +89,11 @@ class Session:
         if not rows:
             return Result(None, (), 0)
         self.watch.rearm()
-        result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
+        try:
+            result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
+        except (IntegrityError, DataError) as error:
+            error.of_statement(self.single_statement(sql).position)
+            raise
         self._count(result.row_count)
         return result
 
@@ -333,7 +345,11 @@ class Session:
             result: Result = current.run(current.runtime(self, transaction, parameters))
             return result
 
-        result = self.write(change)
+        try:
+            result = self.write(change)
+        except (IntegrityError, DataError) as error:
+            error.of_statement(statement.statement.position)
+            raise
         self._count(result.row_count)
         return result
 

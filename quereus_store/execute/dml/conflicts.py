@@ -136,7 +136,7 @@ class Careful:
             if reading and action is ABORT:
                 continue
             if fails(new, old):
-                raise self.fail(check_violation(self.table, check.constraint), action)
+                raise self.fail(check_violation(self.table, check.constraint, new), action)
 
     def judge_parents(self, runtime: MutationRuntime, new: Row) -> None:
         """Under an OR clause a row without a parent is refused at once, else at the commit."""

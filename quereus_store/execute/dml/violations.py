@@ -12,7 +12,9 @@ from typing import Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Row
-from quereus_store.schema.objects import CheckConstraint, ForeignKey, TableSchema, UniqueConstraint
+from quereus_store.schema.objects import CheckConstraint, ForeignKey, TableSchema, UniqueConstraint, fold
+from quereus_store.sql import traversal
+from quereus_store.sql.nodes import ColumnReference
 from quereus_store.sql.renderer import canonical_text
 
 _LONGEST_SHOWN = 60
@@ -24,12 +26,18 @@ def not_null_violation(table: TableSchema, position: int) -> Error:
     return _violation(f"NOT NULL constraint failed: {table.name}.{column}", table, "not null", [position])
 
 
-def check_violation(table: TableSchema, check: CheckConstraint) -> Error:
-    """A CHECK that is false."""
+def check_violation(table: TableSchema, check: CheckConstraint, row: Row | None = None) -> Error:
+    """A CHECK that is false; of the row it tells the columns that the expression names."""
     if check.message is not None:
         return _violation(check.message, table, "check", (), check.name)
     shown = _shown(canonical_text(check.expression))
-    return _violation(f"CHECK constraint failed: {check.name}{shown}", table, "check", (), check.name)
+    references = [node for node in traversal.walk(check.expression) if isinstance(node, ColumnReference)]
+    named = dict.fromkeys(fold(node.column) for node in references if fold(node.table or "") != "old")
+    columns = [position for name in named if (position := table.column_index(name)) is not None]
+    values = None if row is None else [row[column] for column in columns]
+    return _violation(
+        f"CHECK constraint failed: {check.name}{shown}", table, "check", columns, check.name, values
+    )
 
 
 def primary_key_violation(table: TableSchema, row: Row, moved_in_memory: bool = False) -> Error:

@@ -117,7 +117,7 @@ def target_on(
         qualifier,
         row_columns(environment, table),
         row_columns(environment, table),
-        _context_variables(environment, table, node.context),
+        _context_variables(environment, table, node),
         None if conflict is None else ConflictAction(conflict.value),
         tables,
     )
@@ -146,11 +146,11 @@ def unknown_target_column(
 
 
 def _context_variables(
-    environment: Environment, table: TableSchema, assignments: Sequence[nodes.Assignment]
+    environment: Environment, table: TableSchema, node: nodes.Insert | nodes.Update | nodes.Delete
 ) -> RowImage:
     """What each context variable of the table means in this statement: a value, or an error when read."""
     supplied: dict[str, nodes.Assignment] = {}
-    for assignment in assignments:
+    for assignment in node.context:
         if fold(assignment.column) in supplied:
             raise sql_error(
                 StatusCode.ERROR,
@@ -172,6 +172,7 @@ def _context_variables(
                 StatusCode.ERROR,
                 f"table '{table.qualified_name}' requires mutation context variable '{variable.name}';"
                 f" supply it with `with context {variable.name} = …`",
+                node.position,
             )
     return variables
 
@@ -229,13 +230,16 @@ def not_null_plans(target: Target, values: Sequence[BoundExpression | None] = ()
     """The NOT NULL columns that could receive a NULL.
 
     ``values`` are the expressions that fill the columns: one that cannot be NULL and
-    is not converted needs no test.
+    is not converted needs no test.  Their defaults may need context variables that the statement must
+    then supply, even if it supplies the columns (section 9, trap 17).
     """
     plans: list[NotNullPlan] = []
     supplied = image_of(map(as_nullable, target.new))
     for position, column in enumerate(target.table.columns):
         if column.nullable:
             continue
+        if target.variables and column.default is not None:
+            bind_default(target.context, target.table, column, supplied, target.variables)
         value = values[position] if position < len(values) else None
         if value is not None and not value.nullable and value.type is column.type:
             continue

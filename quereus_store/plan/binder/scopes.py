@@ -262,7 +262,7 @@ class RowScope:
             return None
         found = self.images.get(qualifier, _NOTHING).get(fold(name.column))
         if isinstance(found, Error):
-            raise sql_error(found.code, found.message, name.position)
+            raise sql_error(found.code, found.message, found.position or name.position)
         if found is None and self.unknown is not None:
             raise self.unknown(name)
         return found

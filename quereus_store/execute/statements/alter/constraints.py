@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quereus_store.errors import Error, StatusCode, sql_error, unsupported
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.statements.alter.alteration import Alteration
 from quereus_store.execute.statements.alter.references import check_key, check_orphans
 from quereus_store.execute.statements.definitions import check_expressions
@@ -44,8 +44,10 @@ def add_constraint(alteration: Alteration, action: nodes.AddConstraint) -> None:
     constraint = action.constraint
     check_tags(constraint.tags, TagSite.CONSTRAINT, alteration.position)
     if isinstance(constraint, nodes.PrimaryKeyConstraint):
-        raise unsupported(
-            "ALTER TABLE ADD CONSTRAINT PRIMARY KEY (use ALTER PRIMARY KEY)", alteration.position
+        raise sql_error(
+            StatusCode.UNSUPPORTED,
+            "ALTER TABLE ADD CONSTRAINT does not support constraint type 'primaryKey': use ALTER PRIMARY KEY",
+            alteration.position,
         )
     if constraint.name is not None:
         check_constraint_name(alteration.table, constraint.name)
