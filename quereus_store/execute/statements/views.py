@@ -11,7 +11,6 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder import Environment, bind_query
 from quereus_store.schema.builder import build_view
 from quereus_store.schema.manager import MAIN, check_view_name, put_view
-from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 def create_view(session: Session, statement: nodes.CreateView, parameters: Any) -> Result:
     """Keep the query after planning it once, so that unknown names fail now."""
-    check_tags(statement.tags, TagSite.VIEW, statement.position)
     schema_name = statement.name.schema or MAIN
 
     def change(transaction: Transaction) -> None:

@@ -73,6 +73,7 @@ from quereus_store.plan.mutations import (
 )
 from quereus_store.plan.nodes import CommonTable, Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation, TableSchema, ViewSchema, fold
+from quereus_store.schema.tags import TagSite, check_tag
 from quereus_store.sql import nodes
 from quereus_store.sql.nodes import Assignment, MultiAssignment
 
@@ -166,6 +167,8 @@ def bind_view_mutation(
     written = target_reference(node)
     alias = written.alias
     stored = _stored_view(inner, node)
+    if stored is not None and stored.tags:
+        _check_tags(stored, written.position)
     logical = None if stored is None else logical_constraints(inner, stored)
     before: tuple[MutationPlan, ...] = ()
     if logical is not None:
@@ -197,6 +200,16 @@ def bind_view_mutation(
     if isinstance(node, nodes.Update):
         return _bind_update(statement, node)
     return _bind_delete(statement, node)
+
+
+def _check_tags(view: ViewSchema, position: SourcePosition | None) -> None:
+    """A view may carry any tags as long as it is only read."""
+    try:
+        for key, value in view.tags.items():
+            check_tag(key, value, TagSite.VIEW)
+    except Error as error:
+        message = f"view '{view.schema}.{view.name}' declares an invalid tag — {error.message}"
+        raise sql_error(StatusCode.ERROR, message, position) from error
 
 
 def _bind_join(statement: JoinStatement, node: nodes.DataModification) -> MutationPlan:
