@@ -32,7 +32,7 @@ from tests.plan.binding import bind
         (
             "select * from pairs",
             1,
-            "View 'pairs' has 2 declared columns but body produces 3 (at line 1, column 15)",
+            "View 'pairs' has 3 declared columns but body produces 2 (at line 1, column 15)",
         ),
         ("select (1, 2)", 1, "A row value may only stand in a comparison or IN. (at line 1, column 8)"),
     ],
