@@ -1,0 +1,28 @@
+"""Errors of rows tell a program where their statement begins and what the constraint was about."""
+
+import pytest
+
+import quereus_store
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns", "values"),
+    [
+        ("insert into t values (1, 2, 'new')", ("id",), (1,)),
+        ("insert into t values (5, 9, 'x')", ("v", "id"), (9, 5)),
+        ("insert into t values (5, 1, 'a')", ("s",), ("a",)),
+        ("update t set v = -1", ("v", "id"), (-1, 1)),
+    ],
+)
+def test_a_constraint(sql: str, columns: tuple[str, ...], values: tuple[object, ...]) -> None:
+    with quereus_store.connect(":memory:") as con:
+        con.execute(
+            "create table t (id integer primary key, v integer check (v > 0 and v < id + 4), s text unique)"
+        )
+        con.execute("insert into t values (1, 1, 'a')")
+        with pytest.raises(quereus_store.IntegrityError) as caught:
+            con.executescript(f"select 1;\n  {sql}")
+        assert (caught.value.line, caught.value.column) == (2, 3)
+        assert "line" not in str(caught.value)
+        assert caught.value.details["columns"] == columns
+        assert caught.value.details["values"] == values
