@@ -18,7 +18,7 @@ from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
-from quereus_store.errors import InterfaceError, StatusCode, sql_error
+from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
 from quereus_store.execute.explaining import measured_tree, plan_tree
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
@@ -99,7 +99,10 @@ class Connection(BoundToProcess):
         if self.closed or not self._autocommit:
             self._ready()
         cursor = Cursor(self)
-        cursor._result = self.session.execute(sql, parameters)
+        try:
+            cursor._result = self.session.execute(sql, parameters)
+        except Error as error:
+            raise outward(error) from error.__cause__
         return cursor
 
     def executemany(self, sql: str, parameter_sets: Any) -> Cursor:
@@ -111,14 +114,20 @@ class Connection(BoundToProcess):
     def executescript(self, sql: str) -> Cursor:
         """Run all statements of a script; it stops at the first that fails."""
         self._ready()
-        self.session.run_script(sql)
+        try:
+            self.session.run_script(sql)
+        except Error as error:
+            raise outward(error) from error.__cause__
         return Cursor(self)
 
     def run(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
         """Run one statement and return the engine's own result."""
         if self.closed or not self._autocommit:
             self._ready()
-        return self.session.execute(sql, parameters)
+        try:
+            return self.session.execute(sql, parameters)
+        except Error as error:
+            raise outward(error) from error.__cause__
 
     def run_many(self, sql: str, parameter_sets: Any) -> Result:
         """The engine's result of :meth:`executemany`."""
@@ -132,7 +141,10 @@ class Connection(BoundToProcess):
                 StatusCode.MISUSE,
                 f"executemany takes many sets of parameters, not {type(parameter_sets).__name__}",
             ) from failure
-        return self.session.execute_batch(sql, sets)
+        try:
+            return self.session.execute_batch(sql, sets)
+        except Error as error:
+            raise outward(error) from error.__cause__
 
     def explain(self, sql: str, parameters: Any = _NO_PARAMETERS, *, analyze: bool = False) -> PlanStep:
         """The plan of a query, INSERT, UPDATE or DELETE as a tree of its operators.

@@ -16,6 +16,7 @@ from quereus_store.errors.exceptions import (
     ProgrammingError,
     SourcePosition,
     Warning,  # noqa: A004 - the name is PEP 249's
+    outward,
     sql_error,
     unsupported,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "SourcePosition",
     "StatusCode",
     "Warning",
+    "outward",
     "sql_error",
     "unsupported",
 ]

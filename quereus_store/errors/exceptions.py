@@ -179,6 +179,17 @@ def sql_error(code: StatusCode, message: str, position: SourcePosition | None = 
     return _CLASS_OF_CODE.get(code, ProgrammingError)(message, code, position)
 
 
+def outward(error: Error) -> Error:
+    """An error as a program sees it: raised by the call that it made, without the way it took inside.
+
+    Raise it from its own cause, which stays.  An internal error keeps its whole traceback: it is ours to look
+    into.
+    """
+    if isinstance(error, InternalError):
+        return error
+    return error.with_traceback(None)
+
+
 def unsupported(what: str, position: SourcePosition | None = None) -> Error:
     """The error for a statement or clause whose meaning is not built yet."""
     return sql_error(StatusCode.UNSUPPORTED, f"{what} is not supported yet", position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import traceback
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -286,3 +287,18 @@ def test_connections_to_one_file_agree_on_what_it_is_open_for(tmp_path: Path) ->
         assert same.execute("select 1").fetchone() == (1,)
         with pytest.raises(OperationalError, match="read-only"):
             same.execute("create table t (a integer primary key)")
+
+
+def test_an_error_shows_the_call_that_failed_and_not_the_way_inside() -> None:
+    with quereus_store.connect(":memory:") as con:
+        con.execute("create table t (a integer primary key, b text)")
+        for run in (
+            lambda: con.execute("insert into t values (1, null)"),
+            lambda: con.executemany("insert into t values (?, ?)", [(1, None)]),
+            lambda: con.executescript("select 1; select nothing from t"),
+            lambda: con.cursor().execute("selec 1"),
+        ):
+            with pytest.raises(Error) as caught:
+                run()
+            shown = traceback.format_exception(caught.value)
+            assert not [line for line in shown if "execute/" in line or "generated" in line], shown
