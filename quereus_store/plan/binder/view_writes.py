@@ -167,7 +167,7 @@ def bind_view_mutation(
     written = target_reference(node)
     alias = written.alias
     stored = _stored_view(inner, node)
-    if stored is not None and stored.tags:
+    if stored is not None and stored.tags and stored.logical is None:
         _check_tags(stored, written.position)
     logical = None if stored is None else logical_constraints(inner, stored)
     before: tuple[MutationPlan, ...] = ()
