@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from quereus_store.plan import nodes
+from quereus_store.plan.conditions import conjuncts, filtered
 from quereus_store.plan.correlation import Independent
 from quereus_store.plan.costs import CALL, PROBE, work
+from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.plan.rules.joins import key_pairs
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 _RULES = frozenset({"join_existence", "join_membership", "join_scalars"})
 
@@ -17,6 +23,33 @@ _RULES = frozenset({"join_existence", "join_membership", "join_scalars"})
 def top_down(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
     """Apply a function to every node, to those that it puts below a node too."""
     return nodes.map_inputs(function(plan), lambda child: top_down(child, function))
+
+
+def join_tests(
+    plan: nodes.PlanNode,
+    as_test: Callable[[BoundExpression], tuple[K, T] | None],
+    joined: Callable[[nodes.PlanNode, K, T], nodes.PlanNode | None],
+) -> nodes.PlanNode:
+    """Turn conjuncts of filters into joins: those that ``as_test`` knows, where ``joined`` can."""
+
+    def replaced(node: nodes.PlanNode) -> nodes.PlanNode:
+        if not isinstance(node, nodes.Filter):
+            return node
+        predicates = list(conjuncts(node.predicate))
+        tests = [as_test(predicate) for predicate in predicates]
+        if not any(tests):
+            return node
+        outer = filtered(node.input, [p for p, test in zip(predicates, tests, strict=True) if test is None])
+        kept: list[BoundExpression] = []
+        for predicate, test in zip(predicates, tests, strict=True):
+            if test is not None:
+                join = joined(outer, *test)
+                outer = outer if join is None else join
+                if join is None:
+                    kept.append(predicate)
+        return node if len(kept) == sum(map(bool, tests)) else filtered(outer, kept)
+
+    return top_down(plan, replaced)
 
 
 def has_key_pair(join: nodes.Join, context: RuleContext) -> bool:

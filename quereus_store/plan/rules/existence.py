@@ -11,35 +11,17 @@ from __future__ import annotations
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
-from quereus_store.plan.conditions import conjunction, conjuncts, filtered
+from quereus_store.plan.conditions import conjunction
 from quereus_store.plan.correlation import Independent, independent, without_outputs
 from quereus_store.plan.expressions import BoundExpression, Exists, Literal, Not
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
-from quereus_store.plan.rules.decorrelation import cheaper_joined, has_key_pair, top_down
+from quereus_store.plan.rules.decorrelation import cheaper_joined, has_key_pair, join_tests
 
 
 def join_existence(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace EXISTS among the conjuncts of filters."""
-    return top_down(plan, lambda node: _replace(node, context))
-
-
-def _replace(node: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
-    if not isinstance(node, nodes.Filter):
-        return node
-    predicates = list(conjuncts(node.predicate))
-    tests = [_as_test(predicate) for predicate in predicates]
-    if not any(tests):
-        return node
-    plan = filtered(node.input, [p for p, test in zip(predicates, tests, strict=True) if test is None])
-    kept: list[BoundExpression] = []
-    for predicate, test in zip(predicates, tests, strict=True):
-        if test is not None:
-            joined = _joined(plan, *test, context)
-            plan = plan if joined is None else joined
-            if joined is None:
-                kept.append(predicate)
-    return node if len(kept) == sum(map(bool, tests)) else filtered(plan, kept)
+    return join_tests(plan, _as_test, lambda left, kind, test: _joined(left, kind, test, context))
 
 
 def _as_test(conjunct: BoundExpression) -> tuple[JoinKind, Exists] | None:

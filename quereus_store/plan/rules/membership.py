@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic
-from quereus_store.plan.conditions import conjunction, conjuncts, equality, filtered
+from quereus_store.plan.conditions import conjunction, equality, filtered
 from quereus_store.plan.correlation import Independent, independent, reference
 from quereus_store.plan.expressions import (
     BoundExpression,
@@ -37,33 +37,14 @@ from quereus_store.plan.expressions import (
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
-from quereus_store.plan.rules.decorrelation import cheaper_joined, top_down
+from quereus_store.plan.rules.decorrelation import cheaper_joined, join_tests
 from quereus_store.plan.rules.joins import KeyPair, hashable, key_pairs
 from quereus_store.types import BOOLEAN
 
 
 def join_membership(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace IN and NOT IN among the conjuncts of filters."""
-    return top_down(plan, lambda node: _replace(node, context))
-
-
-def _replace(node: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
-    if not isinstance(node, nodes.Filter):
-        return node
-    predicates = list(conjuncts(node.predicate))
-    tests = [_as_test(predicate) for predicate in predicates]
-    if not any(tests):
-        return node
-    plan = filtered(node.input, [p for p, test in zip(predicates, tests, strict=True) if test is None])
-    kept: list[BoundExpression] = []
-    for predicate, test in zip(predicates, tests, strict=True):
-        if test is not None:
-            wanted, member = test
-            joined = _joined(plan, wanted, member, context)
-            plan = plan if joined is None else joined
-            if joined is None:
-                kept.append(predicate)
-    return node if len(kept) == sum(map(bool, tests)) else filtered(plan, kept)
+    return join_tests(plan, _as_test, lambda left, wanted, test: _joined(left, wanted, test, context))
 
 
 def _as_test(predicate: BoundExpression) -> tuple[bool, InSubquery] | None:
