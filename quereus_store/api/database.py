@@ -47,6 +47,7 @@ STORAGE_OPTIONS = frozenset(
         "map_size",
         "max_readers",
         "readonly",
+        "salvage",
         "synchronous",
         "write_buffer_size",
     }

@@ -165,6 +165,57 @@ def test_a_write_that_the_system_refuses_loses_no_earlier_commit(tmp_path: Path)
     assert _content(backend)[b"after"] == b"1"
 
 
+DISK_FULL_FOR_A_WHILE = """
+import os, resource, signal, sys
+from quereus_store.backends import open_backend
+from quereus_store.errors import Error
+backend = open_backend("leveldb", sys.argv[1])
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+def write(number):
+    with backend.write() as writer:
+        writer.put_many([(b"%d-%d" % (number, row), bytes(1000)) for row in range(200)])
+        writer.commit()
+kept = 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_060_921, most))
+try:
+    while kept < 50:
+        write(kept)
+        kept += 1
+except Error as error:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    print(error.code.name)
+for number in range(kept, kept + 3):
+    write(number)
+print(kept + 3, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on file sizes")
+def test_commits_after_one_that_failed_survive_a_kill(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", DISK_FULL_FOR_A_WHILE, str(tmp_path / "data")]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+    failure, commits = output.split()
+    assert failure == "FULL"
+    assert len(_content(LeveldbBackend(tmp_path / "data"))) == int(commits) * 200
+
+
+def test_a_commit_that_fails_again_says_what_helps(tmp_path: Path) -> None:
+    def fail(_: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    backend = LeveldbBackend(tmp_path / "data", faults=fail)
+    for ending in (
+        "No space left on device",
+        "once that is mended, close the database and open it again to write",
+    ):
+        writer = backend.write()
+        writer.put(b"a", b"1")
+        with pytest.raises(Error, match=ending) as caught:
+            writer.commit()
+        assert caught.value.code is StatusCode.FULL
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_a_forked_child_refuses_and_the_parent_goes_on(tmp_path: Path) -> None:
     backend = LeveldbBackend(tmp_path / "data")
