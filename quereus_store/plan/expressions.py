@@ -75,6 +75,14 @@ class Parameter(BoundExpression):
 
 
 @dataclass(frozen=True, slots=True)
+class ContextValue(BoundExpression):
+    """A value of the mutation context, which is evaluated once before the statement: its number there."""
+
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnRef(BoundExpression):
     """The value of a column."""
 
@@ -340,6 +348,7 @@ _NEVER_OPERANDS = frozenset(
         "operator",
         "value",
         "name",
+        "number",
         "id",
         "plan",
     )

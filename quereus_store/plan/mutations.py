@@ -22,8 +22,10 @@ follows the catalog.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from quereus_store.errors import Error
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.plan.nodes import CommonTable, PlanNode
 from quereus_store.schema.objects import CheckConstraint, ConflictAction, TableSchema
@@ -65,6 +67,17 @@ class ReturningPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """The mutation context: what each variable means, and the ``values`` to evaluate before all else.
+
+    A variable is a constant, a parameter, the number of one of the values, or the error of reading it.
+    """
+
+    variables: Mapping[str, BoundExpression | Error] = field(default_factory=dict)
+    values: tuple[BoundExpression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class UpsertPlan:
     """One ON CONFLICT clause.
 
@@ -100,6 +113,7 @@ class MutationPlan:
     checks: tuple[CheckPlan, ...]
     returning: ReturningPlan | None
     conflict: ConflictAction | None
+    context: ContextPlan = field(default_factory=ContextPlan, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ _WRITERS: Mapping[type[BoundExpression], Callable[[Any], str]] = MappingProxyTyp
     {
         bound.Literal: _literal,
         bound.Parameter: _parameter,
+        bound.ContextValue: lambda e: f"context.{e.name}",
         bound.ColumnRef: lambda e: e.name or f"#{e.id}",
         bound.Cast: lambda e: f"cast({expression_text(e.operand)} as {e.type.name.lower()})",
         bound.Arithmetic: _binary,

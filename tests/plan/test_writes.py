@@ -221,7 +221,8 @@ def test_mutation_context() -> None:
     plan = bind_write("insert into stamped (id) with context actor = 'ann' values (1)", STOCK)
     assert show(plan.row) == "(1, 'ann', None)"
     plan = bind_write("insert into stamped (id) with context actor = lower('A'), clock = 3 values (1)", STOCK)
-    assert show(plan.row) == "(1, ScalarSubquery(Project(Values)), 3)"
+    assert show(plan.row) == "(1, ContextValue(actor), 3)"
+    assert len(plan.context.values) == 1
     with pytest.raises(Error, match=r"table 'main\.stamped' requires mutation context variable 'actor'"):
         bind_write("insert into stamped (id) values (1)", STOCK)
     with pytest.raises(Error, match="mutation context variable 'actor' supplied more than once"):

@@ -103,6 +103,7 @@ class QueryCompiler:
         self.keeps_constant_results = True
         self.keeps_correlated_results = True
         self._parameters: dict[int | str, str] = {}
+        self._context_values: dict[int, str] = {}
         self._holders = 0
         self._outer: list[dict[int, str]] = [{}]
 
@@ -128,6 +129,12 @@ class QueryCompiler:
             )
         return known
 
+    def context_value(self, number: int) -> str:
+        """The variable that holds a value of the mutation context."""
+        name = f"k{number}"
+        self._context_values[number] = name
+        return name
+
     def outer_column(self, column_id: int) -> str | None:
         """The variable of a column of an enclosing query."""
         return self._outer[-1].get(column_id)
@@ -147,6 +154,7 @@ class QueryCompiler:
         """The first lines of the program: snapshots, parameters, constants made of them."""
         lines = [f"x{index} = rt.transactions[{index}]" for index in range(len(self.transactions))]
         lines += [f"{name} = rt.parameters[{slot!r}]" for slot, name in self._parameters.items()]
+        lines += [f"{name} = rt.context_values[{number}]" for number, name in self._context_values.items()]
         if self._holders:
             lines.append(f"share = {max(self.memory_limit // self._holders, LEAST_SHARE)}")
         return lines + self.preamble
@@ -365,6 +373,10 @@ class PipelineScope:
     def parameter(self, slot: int | str) -> str:
         """Source of a parameter."""
         return self.compiler.parameter(slot)
+
+    def context_value(self, number: int) -> str:
+        """Source of a value of the mutation context."""
+        return self.compiler.context_value(number)
 
     def collation(self, name: str) -> Collation:
         """A registered collation."""

@@ -77,6 +77,10 @@ class Scope(Protocol):
         """Source of a parameter's value."""
         ...
 
+    def context_value(self, number: int) -> str:
+        """Source of a value of the mutation context."""
+        ...
+
     def collation(self, name: str) -> Collation:
         """A registered collation."""
         ...
@@ -168,6 +172,10 @@ class ExpressionCompiler:
 
     def _strict_parameter(self, expression: bound.Parameter) -> Strict:
         source = self.scope.parameter(expression.slot)
+        return Strict(source, (source,) if expression.nullable or expression.type is NULL else ())
+
+    def _strict_context_value(self, expression: bound.ContextValue) -> Strict:
+        source = self.scope.context_value(expression.number)
         return Strict(source, (source,) if expression.nullable or expression.type is NULL else ())
 
     def _strict_arithmetic(self, expression: bound.Arithmetic) -> Strict | None:
@@ -581,7 +589,7 @@ def _is_explicit(expression: BoundExpression) -> bool:
 
 def _is_simple(expression: BoundExpression) -> bool:
     """Whether repeating the expression's source costs next to nothing."""
-    return isinstance(expression, bound.ColumnRef | bound.Parameter | bound.Literal)
+    return isinstance(expression, bound.ColumnRef | bound.Parameter | bound.ContextValue | bound.Literal)
 
 
 _ValueMethod = Callable[[ExpressionCompiler, Any], str]
@@ -608,6 +616,7 @@ _STRICT: Mapping[type[BoundExpression], _StrictMethod] = {
     bound.Literal: ExpressionCompiler._strict_literal,
     bound.ColumnRef: ExpressionCompiler._strict_column,
     bound.Parameter: ExpressionCompiler._strict_parameter,
+    bound.ContextValue: ExpressionCompiler._strict_context_value,
     bound.Arithmetic: ExpressionCompiler._strict_arithmetic,
 }
 

@@ -139,7 +139,11 @@ class DeferredChecks:
         plan = replace(self._plan, common_tables=(), new=new_row(context, now), old=new_row(context, now))
         names = {check.constraint.name.lower() for check in self._checks}
         checks = tuple(
-            CheckPlan(check, bind_check(context, now, check, operation, plan.new, plan.old), True)
+            CheckPlan(
+                check,
+                bind_check(context, now, check, operation, plan.new, plan.old, plan.context.variables),
+                True,
+            )
             for check in now.checks
             if check.name.lower() in names
         )

@@ -138,7 +138,7 @@ def _shape(plan: UpdatePlan | DeletePlan, source: PlanNode) -> _Shape | None:
 
 def _independent(workshop: Workshop, plan: UpdatePlan | DeletePlan, shape: _Shape) -> bool:
     """Whether no set can see or touch what another does, as long as they name different rows."""
-    if plan.common_tables or plan.conflict is not None:
+    if plan.common_tables or plan.context.values or plan.conflict is not None:
         return False
     table = plan.table
     key = {part.column for part in table.primary_key.parts}

@@ -18,6 +18,7 @@ from quereus_store.execute.runtime import Runtime
 from quereus_store.plan.expressions import BoundExpression, subplans
 from quereus_store.plan.mutations import (
     CheckPlan,
+    ContextPlan,
     GeneratedPlan,
     MutationPlan,
     NotNullPlan,
@@ -104,7 +105,7 @@ def _expressions(value: object) -> Iterator[BoundExpression]:
                 yield from _expressions(getattr(value, field.name))
 
 
-_PARTS = (MutationPlan, GeneratedPlan, NotNullPlan, CheckPlan, ReturningPlan, UpsertPlan)
+_PARTS = (MutationPlan, ContextPlan, GeneratedPlan, NotNullPlan, CheckPlan, ReturningPlan, UpsertPlan)
 
 
 def _scanned(plan: PlanNode) -> list[int]:

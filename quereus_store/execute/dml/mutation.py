@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.execute.codegen.compiler import preamble_of
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml.conflicts import CarefulDelete, CarefulInsert, CarefulUpdate
+from quereus_store.execute.dml.context import ContextProgram
 from quereus_store.execute.dml.delete import write_delete
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop
 from quereus_store.execute.dml.insert import insert_cells, write_insert
@@ -77,7 +78,9 @@ class CompiledMutation:
         compiler.module.fill_preamble(preamble_of(compiler))
         self.source = compiler.module.text()
         self._program: Callable[[Any], MutationOutcome] = compiler.module.compile("program")
-        self._members = Members(workshop, plan, compiler.mutations, compile_in)
+        self._context = ContextProgram(workshop, plan, enclosing) if plan.context.values else None
+        mutations = {**dict(compiler.mutations), **(self._context.mutations if self._context else {})}
+        self._members = Members(workshop, plan, list(mutations.items()), compile_in)
         self.written = careful.written = rules.written | self._members.written
         self._reads = reads_of(compiler.transactions, self.written)
         self._slots = plan.source.slots if isinstance(plan.source, ParameterRows) else ()
@@ -136,8 +139,12 @@ class CompiledMutation:
     def run(self, runtime: MutationRuntime) -> MutationOutcome:
         """Make the change; raises StatementFailed where more or less than the statement is to be undone."""
         if not self._members.compiled:
+            if self._context is not None:
+                self._context.evaluate(runtime)
             return self._program(runtime)
         self._members.run_unread(runtime)
+        if self._context is not None:
+            self._context.evaluate(runtime)
         outcome = self._program(runtime)
         self._members.run_leading(runtime)
         return outcome

@@ -24,10 +24,11 @@ Reads = tuple[tuple[str, str], ...]
 class MutationRuntime(Runtime):
     """One execution of one mutation; ``follow_ups`` collects the changes whose foreign keys act next.
 
-    ``given`` are the rows that a statement of several mutations hands to each of them.
+    ``given`` are the rows that a statement of several mutations hands to each of them, ``context_values``
+    those of the mutation context.
     """
 
-    __slots__ = ("follow_ups", "given")
+    __slots__ = ("context_values", "follow_ups", "given")
 
     transaction: Transaction
 
@@ -48,6 +49,7 @@ class MutationRuntime(Runtime):
         self._mutation_rows = None
         self.follow_ups: list[Any] | None = None
         self.given: Sequence[list[Row]] = ()
+        self.context_values: Sequence[Any] = ()
 
     def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
         """A runtime for another program of the same statement (perhaps at its transaction's commit)."""
@@ -61,6 +63,7 @@ class MutationRuntime(Runtime):
             forked._members, forked._mutation_rows = self._members, self._mutation_rows
         forked.follow_ups = self.follow_ups
         forked.given = self.given
+        forked.context_values = self.context_values
         return forked
 
 

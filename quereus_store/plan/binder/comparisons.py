@@ -18,6 +18,7 @@ from quereus_store.plan.expressions import (
     ColumnRef,
     Comparison,
     Conjunction,
+    ContextValue,
     Disjunction,
     Extremum,
     InList,
@@ -129,7 +130,7 @@ def simple_case(
     probe = cast_to(probe, plan.probe_cast)
     shared: BoundExpression | None = None
     shared_id = 0
-    if not isinstance(probe, ColumnRef | Literal | Parameter):
+    if not isinstance(probe, ColumnRef | Literal | Parameter | ContextValue):
         shared, shared_id = probe, environment.context.number()
         probe = ColumnRef(probe.type, probe.nullable, original.collation, shared_id, "case")
     conditions: list[BoundExpression] = []

@@ -15,6 +15,7 @@ from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.functions.windows import check_window_call
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import Environment, Slot
+from quereus_store.plan.binder.determinism import non_deterministic_in
 from quereus_store.plan.binder.dml_parts import (
     Adapt,
     Target,
@@ -32,7 +33,7 @@ from quereus_store.plan.binder.dml_parts import (
 from quereus_store.plan.binder.expressions import ExpressionBinder, parameter
 from quereus_store.plan.binder.rows import uses_ordinal
 from quereus_store.plan.binder.scopes import RowImage, RowScope, image_of, reference
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, subplans
+from quereus_store.plan.expressions import BoundExpression, Case, Column, ColumnRef, Literal, subplans
 from quereus_store.plan.mutations import InsertPlan, ReturningPlan, UpsertPlan
 from quereus_store.plan.nodes import (
     Frame,
@@ -40,13 +41,14 @@ from quereus_store.plan.nodes import (
     FrameUnit,
     ParameterRows,
     PlanNode,
+    Project,
     Values,
     Window,
     WindowCall,
 )
 from quereus_store.schema.objects import Operation, TableSchema, fold
 from quereus_store.sql import nodes, traversal
-from quereus_store.types import INTEGER, carry_contributions, merge_types
+from quereus_store.types import BOOLEAN, INTEGER, NULL, carry_contributions, merge_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ def insert_plan(
         row,
         conversions,
         tuple([_upsert(target, clause) for clause in node.upserts]),
-        rows.batchable and not any(_reads_tables(value) for value in row if value is not None),
+        rows.batchable
+        and not target.mutation_context.values
+        and not any(_reads_tables(value) for value in row if value is not None),
+        context=target.mutation_context,
     )
 
 
@@ -216,10 +221,26 @@ def check_width(values: nodes.Values, expected: Sequence[object]) -> None:
 
 def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, positions: list[int]) -> _Rows:
     check_width(values, positions)
-    if len(values.rows) == 1:
-        return _single_row(target, node, values.rows[0], positions)
+    # A column that gets DEFAULT in every row is one that the statement leaves out.
+    given = [
+        index
+        for index, cells in enumerate(zip(*values.rows, strict=True))
+        if not all(isinstance(cell, nodes.DefaultValue) for cell in cells)
+    ]
+    positions = [positions[index] for index in given]
+    rows = [[cells[index] for index in given] for cells in values.rows]
+    single = _single_row(target, node, rows[0], positions) if len(rows) == 1 else None
+    return _several_rows(target, rows, positions) if single is None else single
+
+
+def _several_rows(target: Target, rows: list[list[nodes.Expression]], positions: list[int]) -> _Rows:
+    """Rows that are made before they are inserted, so that each of their cells is evaluated once."""
     binder = ExpressionBinder(target.environment, None)
-    bound = [_cells(target, binder, cells, positions) for cells in values.rows]
+    absent = Literal(NULL, True, None, None)
+    bound = [
+        tuple([absent if isinstance(cell, nodes.DefaultValue) else binder.bind(cell) for cell in cells])
+        for cells in rows
+    ]
     columns = tuple(
         [
             target.environment.column(
@@ -231,18 +252,71 @@ def _from_values(target: Target, node: nodes.Insert, values: nodes.Values, posit
             for position, cells in zip(positions, zip(*bound, strict=True), strict=True)
         ]
     )
-    plan = Values(columns, tuple(bound))
-    return _Rows(plan, dict(zip(positions, map(reference, columns), strict=True)))
+    plain = _Rows(Values(columns, tuple(bound)), dict(zip(positions, map(reference, columns), strict=True)))
+    mixed = [
+        index
+        for index in range(len(positions))
+        if any(isinstance(cells[index], nodes.DefaultValue) for cells in rows)
+    ]
+    return _with_defaults(target, rows, plain, bound, mixed) if mixed else plain
+
+
+def _with_defaults(
+    target: Target,
+    rows: list[list[nodes.Expression]],
+    plain: _Rows,
+    bound: list[tuple[BoundExpression, ...]],
+    mixed: list[int],
+) -> _Rows:
+    """Rows some of which have DEFAULT for columns that the others give a value for."""
+    positions = list(plain.values)
+    flags = tuple([target.environment.column("defaulted", BOOLEAN, False) for _ in mixed])
+    marked = [
+        tuple([_flag(isinstance(cells[index], nodes.DefaultValue)) for index in mixed]) for cells in rows
+    ]
+    given = plain.plan.columns
+    plan: PlanNode = Values(
+        (*given, *flags), tuple([(*cells, *marks) for cells, marks in zip(bound, marked, strict=True)])
+    )
+    columns = target.table.columns
+    ordinal = None
+    if any(uses_ordinal(columns[positions[index]].default) for index in mixed):
+        plan, ordinal = numbered(target.environment, plan)
+    supplied: RowImage = {fold(columns[position].name): value for position, value in plain.values.items()}
+    cells: list[BoundExpression] = [*map(reference, given)]
+    for index, flag in zip(mixed, flags, strict=True):
+        value = default_value(target, columns[positions[index]], supplied, ordinal)
+        own = cells[index]
+        cells[index] = Case(
+            merge_types([value.type, own.type]),
+            True,
+            carry_contributions([value.collation, own.collation]),
+            ((reference(flag), value),),
+            own,
+        )
+    made = tuple(
+        [
+            target.environment.column(column.name, cell.type, cell.nullable, cell.collation)
+            for column, cell in zip(given, cells, strict=True)
+        ]
+    )
+    return _Rows(Project(made, plan, tuple(cells)), dict(zip(positions, map(reference, made), strict=True)))
+
+
+def _flag(value: bool) -> Literal:
+    return Literal(BOOLEAN, False, None, value)
 
 
 def _single_row(
     target: Target, node: nodes.Insert, cells: Sequence[nodes.Expression], positions: list[int]
-) -> _Rows:
-    """One row of VALUES over the statement's own row of parameters."""
+) -> _Rows | None:
+    """One row of VALUES over the statement's own row of parameters; None if cells are needed twice."""
     slots = _slots(cells)
     if not slots:
         binder = ExpressionBinder(target.environment, None)
-        bound = _cells(target, binder, cells, positions)
+        bound = list(map(binder.bind, cells))
+        if _is_shared(target, bound, positions):
+            return None
         return _Rows(Values((), ((),)), dict(zip(positions, bound, strict=True)))
     columns: list[Column] = []
     stand_ins: dict[Slot, ColumnRef] = {}
@@ -252,11 +326,23 @@ def _single_row(
         columns.append(column)
         stand_ins[slot] = reference(column)
     inner = replace(target.environment, parameters=stand_ins)
-    bound = _cells(target, ExpressionBinder(inner, None), cells, positions)
+    bound = list(map(ExpressionBinder(inner, None).bind, cells))
+    if _is_shared(target, bound, positions):
+        return None
     total = sum(1 for part in traversal.parameters(node))
     within = sum(len(traversal.parameters(cell)) for cell in cells)
     plan = ParameterRows(tuple(columns), tuple(slots))
     return _Rows(plan, dict(zip(positions, bound, strict=True)), batchable=total == within)
+
+
+def _is_shared(target: Target, cells: Sequence[BoundExpression], positions: Sequence[int]) -> bool:
+    """Whether a DEFAULT may read a cell that would give another value if it were evaluated again."""
+    return any(map(non_deterministic_in, cells)) and any(
+        isinstance(part, nodes.ColumnReference) and fold(part.table or "") == "new"
+        for position, column in enumerate(target.table.columns)
+        if position not in positions and column.default is not None
+        for part in traversal.walk(column.default)
+    )
 
 
 def _slots(cells: Sequence[nodes.Expression]) -> list[Slot]:
@@ -268,28 +354,6 @@ def _slots(cells: Sequence[nodes.Expression]) -> list[Slot]:
             if slot is not None:
                 slots[slot] = None
     return list(slots)
-
-
-def _cells(
-    target: Target,
-    binder: ExpressionBinder,
-    cells: Sequence[nodes.Expression],
-    positions: list[int],
-) -> tuple[BoundExpression, ...]:
-    """One row's cells, DEFAULT ones last, since they may read the others by ``new.``."""
-    columns = target.table.columns
-    bound = {
-        position: binder.bind(cell)
-        for position, cell in zip(positions, cells, strict=True)
-        if not isinstance(cell, nodes.DefaultValue)
-    }
-    supplied: RowImage = {fold(columns[position].name): value for position, value in bound.items()}
-    return tuple(
-        [
-            bound[position] if position in bound else default_value(target, columns[position], supplied)
-            for position in positions
-        ]
-    )
 
 
 # --- ON CONFLICT --------------------------------------------------------------------------------------------

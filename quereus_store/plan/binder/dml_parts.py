@@ -26,12 +26,13 @@ from quereus_store.plan.expressions import (
     BoundExpression,
     Cast,
     Column,
+    ContextValue,
     Literal,
     Parameter,
     subplans,
 )
-from quereus_store.plan.mutations import CheckPlan, GeneratedPlan, NotNullPlan, ReturningPlan
-from quereus_store.plan.nodes import CommonTable, Project, Values
+from quereus_store.plan.mutations import CheckPlan, ContextPlan, GeneratedPlan, NotNullPlan, ReturningPlan
+from quereus_store.plan.nodes import CommonTable, Project
 from quereus_store.schema.objects import (
     ColumnSchema,
     ConflictAction,
@@ -57,7 +58,7 @@ class Target:
     qualifier: str
     new: tuple[Column, ...]
     old: tuple[Column, ...]
-    variables: RowImage
+    mutation_context: ContextPlan
     conflict: ConflictAction | None
     common_tables: tuple[CommonTable, ...]
     further: Callable[[Target, Operation], tuple[CheckPlan, ...]] | None = None
@@ -66,6 +67,11 @@ class Target:
     def context(self) -> BindContext:
         """The statement's context."""
         return self.environment.context
+
+    @property
+    def variables(self) -> RowImage:
+        """What each variable of the mutation context means."""
+        return self.mutation_context.variables
 
 
 Adapt = Callable[[Target], Target]
@@ -117,7 +123,7 @@ def target_on(
         qualifier,
         row_columns(environment, table),
         row_columns(environment, table),
-        _context_variables(environment, table, node),
+        _mutation_context(environment, table, node),
         None if conflict is None else ConflictAction(conflict.value),
         tables,
     )
@@ -145,9 +151,9 @@ def unknown_target_column(
 # --- mutation context ---------------------------------------------------------------------------------------
 
 
-def _context_variables(
+def _mutation_context(
     environment: Environment, table: TableSchema, node: nodes.Insert | nodes.Update | nodes.Delete
-) -> RowImage:
+) -> ContextPlan:
     """What each context variable of the table means in this statement: a value, or an error when read."""
     supplied: dict[str, nodes.Assignment] = {}
     for assignment in node.context:
@@ -159,22 +165,29 @@ def _context_variables(
             )
         supplied[fold(assignment.column)] = assignment
     variables: dict[str, BoundExpression | Error] = {}
+    values: list[BoundExpression] = []
     binder = ExpressionBinder(environment, None)
     for variable in table.context:
         found = supplied.get(fold(variable.name))
+        meaning: BoundExpression | Error
         if found is not None:
-            value = as_type(binder.bind(found.value), variable.type)
-            variables[fold(variable.name)] = _once(environment, value, found.position)
+            meaning = as_type(binder.bind(found.value), variable.type)
+            if not isinstance(meaning, Literal | Parameter):
+                values.append(meaning)
+                meaning = ContextValue(
+                    meaning.type, meaning.nullable, meaning.collation, len(values) - 1, variable.name
+                )
         elif variable.nullable:
-            variables[fold(variable.name)] = Literal(variable.type, True, None, None)
+            meaning = Literal(variable.type, True, None, None)
         else:
-            variables[fold(variable.name)] = sql_error(
+            meaning = sql_error(
                 StatusCode.ERROR,
                 f"table '{table.qualified_name}' requires mutation context variable '{variable.name}';"
                 f" supply it with `with context {variable.name} = …`",
                 node.position,
             )
-    return variables
+        variables[fold(variable.name)] = meaning
+    return ContextPlan(variables, tuple(values))
 
 
 def as_type(value: BoundExpression, target: LogicalType) -> BoundExpression:
@@ -182,16 +195,6 @@ def as_type(value: BoundExpression, target: LogicalType) -> BoundExpression:
     if value.type is target or value.type is NULL:
         return value
     return Cast(target, True, value.collation, value)
-
-
-def _once(
-    environment: Environment, value: BoundExpression, position: SourcePosition | None
-) -> BoundExpression:
-    """A value that is the same for all rows: evaluated once, as an uncorrelated subquery."""
-    if isinstance(value, Literal | Parameter):
-        return value
-    column = environment.column("value", value.type, value.nullable, value.collation)
-    return scalar(Project((column,), Values((), ((),)), (value,)), position)
 
 
 # --- constraints --------------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ def update_plan(
         tuple(conversions),
         tuple(positions),
         matches_once=matches_once,
+        context=target.mutation_context,
     )
 
 
@@ -142,4 +143,5 @@ def delete_plan(
         returning,
         None,
         matches_once=matches_once,
+        context=target.mutation_context,
     )

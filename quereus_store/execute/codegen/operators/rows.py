@@ -10,7 +10,15 @@ from quereus_store.execute.codegen.expressions import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.distinct import external_distinct
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Conjunction, Literal, Parameter
+from quereus_store.plan.expressions import (
+    BoundExpression,
+    Column,
+    ColumnRef,
+    Conjunction,
+    ContextValue,
+    Literal,
+    Parameter,
+)
 from quereus_store.types.sortkeys import identity_key
 
 
@@ -41,7 +49,7 @@ def project(compiler: QueryCompiler, node: nodes.Project) -> Pipeline:
         if isinstance(expression, ColumnRef):
             if expression.id != column.id:
                 pipeline.bindings[column.id] = scope.column(expression.id)
-        elif isinstance(expression, Literal | Parameter):
+        elif isinstance(expression, Literal | Parameter | ContextValue):
             pipeline.bindings[column.id] = compiled.value(expression)
         else:
             pipeline.pending[column.id] = expression
