@@ -146,7 +146,7 @@ def repeat(value: Value, count: Value) -> str | None:
         return None
     text = _text(value)
     check_size(len(text) * wanted)
-    return text * wanted
+    return text * wanted if text else ""
 
 
 def starts_with(value: Value, prefix: Value) -> bool:

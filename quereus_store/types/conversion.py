@@ -193,6 +193,9 @@ def _time_from_number(number: Any) -> str:
     if not (math.isfinite(number) and number >= 0):
         complaint = "value must be a non-negative finite number of seconds"
         raise ConversionFailure(f"Cannot convert '{to_text(number)}' to TIME: {complaint}")
+    if number > SAFE_INTEGER:
+        # The remainder is exact, while a thousand times the number could be infinite.
+        number %= 86_400
     milliseconds = math.floor(number * 1000 + 0.5) % 86_400_000
     return format_time(milliseconds * 1_000_000)
 

@@ -17,9 +17,10 @@ functions that ALTER TABLE uses; everything else is compared with that catalog. 
 from a rename by itself is never a difference.
 
 Statements come in the order of the seed's Migration Order: renames of tables, drops, creates,
-alterations.  What reads a table that is altered in more than names is created after the
-alterations, and assertions are dropped first and created last.  A maintained table whose sources
-change their form is made anew even if its own definition stays.
+alterations.  What cannot be made before a table is altered (it names a new column, or keeps rows
+whose source changes) is created after the alterations, and assertions are dropped first and created
+last.  A maintained table whose sources change their form is made anew even if its own definition
+stays.
 
 The module of an existing ordinary table is no difference: its rows stay where they are.
 

@@ -29,13 +29,20 @@ class ColumnSteps:
     """The columns that ADD COLUMN makes, with the constraints that stand on them."""
     remade: frozenset[str] = frozenset()
     """Folded names of those that exist and are dropped before: what uses them goes with them."""
-    reformed: bool = False
-    """Whether the type, nullability or collation of a column changes."""
+    reformed: frozenset[str] = frozenset()
+    """Folded names of those whose type, nullability or collation changes."""
+    recollated: frozenset[str] = frozenset()
+    """Folded names of those whose collation changes."""
 
     @property
     def shape(self) -> tuple[str, ...]:
         """Whatever changes more than tags."""
         return (*self.add, *self.alter, *self.drop)
+
+    @property
+    def fresh(self) -> frozenset[str]:
+        """Folded names of columns that there are only after ADD COLUMN."""
+        return frozenset(fold(definition.name) for definition in self.added)
 
 
 def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSchema) -> ColumnSteps:
@@ -46,7 +53,8 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
     tags: list[str] = []
     added: list[nodes.ColumnDefinition] = []
     remade: set[str] = set()
-    reformed = False
+    reformed: set[str] = set()
+    recollated: set[str] = set()
     present = {fold(column.name): column for column in actual.columns}
     wanted = {fold(column.name) for column in declared.columns}
     for column, definition in zip(declared.columns, node.columns, strict=True):
@@ -61,14 +69,24 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
             added.append(definition)
         else:
             alter += _attribute_steps(column, definition, old)
-            reformed |= _form(column) != _form(old)
+            if _form(column) != _form(old):
+                reformed.add(fold(column.name))
+            if column.collation != old.collation:
+                recollated.add(fold(column.name))
             if not same_tags(column.tags, old.tags):
                 tags.append(f"ALTER COLUMN {identifier(column.name)} SET TAGS {tag_list(column.tags)}")
     for key, old in present.items():
         if key not in wanted:
             drop.append(f"DROP COLUMN {identifier(old.name)}")
     return ColumnSteps(
-        tuple(add), tuple(alter), tuple(drop), tuple(tags), tuple(added), frozenset(remade), reformed
+        tuple(add),
+        tuple(alter),
+        tuple(drop),
+        tuple(tags),
+        tuple(added),
+        frozenset(remade),
+        frozenset(reformed),
+        frozenset(recollated),
     )
 
 

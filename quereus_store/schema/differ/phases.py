@@ -1,6 +1,6 @@
 """The result of comparing: statements by phase, in the order of the seed's Migration Order.
 
-What reads a table that is altered in more than names has to wait for that, hence the late phases.
+What needs an altered table in its new shape has to wait for that, hence the late phases.
 """
 
 from __future__ import annotations

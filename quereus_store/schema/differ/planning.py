@@ -40,7 +40,7 @@ from quereus_store.schema.differ.matching import (
 )
 from quereus_store.schema.differ.phases import Migration, Phases
 from quereus_store.schema.differ.tables import Alteration, TableSteps
-from quereus_store.schema.differ.text import identifier, qualified, tag_list
+from quereus_store.schema.differ.text import identifier, names_in, qualified, tag_list
 from quereus_store.schema.manager import put_table, put_view, remove_table, tables_of
 from quereus_store.schema.objects import (
     Catalog,
@@ -210,7 +210,7 @@ class _Differ:
         ]
         ordinary = (item.name.name for item in new if item.maintained is None)
         require_hints("table", ordinary, (table.name for table in gone), self.policy)
-        for table in _children_first(gone):
+        for table in self._referring_first(gone):
             self._drop_table(table)
         for name, table in actual.items():
             if table.derivation is not None and name not in self.tables and name not in self.views:
@@ -231,6 +231,23 @@ class _Differ:
         self.alterations[fold(declared.name)] = alteration
         return True
 
+    def _referring_first(self, tables: Iterable[TableSchema]) -> Iterator[TableSchema]:
+        """Tables before those that their keys and expressions refer to, as far as that can be."""
+        waiting = {self._key(table.name): table for table in tables}
+        referred = {key: self._referred(table) - {key} for key, table in waiting.items()}
+        while waiting:
+            needed = frozenset[RelationKey]().union(*(referred[key] for key in waiting))
+            for key in [key for key in waiting if key not in needed] or list(waiting):
+                yield waiting.pop(key)
+
+    def _referred(self, table: TableSchema) -> frozenset[RelationKey]:
+        """What has to stay as long as a table does."""
+        expressions = [check.expression for check in table.checks]
+        for column in table.columns:
+            expressions += [each for each in (column.default, column.generated) if each is not None]
+        read = (self._reads(self.after, table.schema, each) for each in expressions)
+        return frozenset(map(self._parent, table.foreign_keys)).union(*read)
+
     def _drop_table(self, table: TableSchema) -> None:
         self.dropped.add(self._key(table.name))
         statement = f"DROP TABLE IF EXISTS {self._qualified(table.name)}"
@@ -249,7 +266,7 @@ class _Differ:
                 self._uses(alteration.actual, self.dropped),
                 self._uses(alteration.actual, self._remade()),
             )
-            phases.loosen_tables += steps.early
+            phases.loosen_tables += steps.early + self._loosened_defaults(alteration)
             phases.alter_tables += steps.block
             late = bool(steps.references) and self._refers_to_altered(alteration)
             late |= bool(steps.drop_columns) and self._is_referred_to(alteration)
@@ -257,6 +274,21 @@ class _Differ:
             (phases.late_drops if late else phases.alter_tables).extend(steps.drop_columns)
             (phases.late_tags if late else phases.alter_tables).extend(steps.tags)
             phases.attach += steps.attach
+
+    def _loosened_defaults(self, alteration: Alteration) -> list[str]:
+        """DROP DEFAULT of what would keep a relation that is dropped, before columns get their names."""
+        declared, actual = alteration.declared, alteration.actual
+        found = []
+        for column in actual.columns:
+            if column.default is None or not self.dropped:
+                continue
+            position = declared.column_index(column.name)
+            stays = position is not None and declared.columns[position].default == column.default
+            read = self._reads(self.after, actual.schema, column.default)
+            if not stays and not read.isdisjoint(self.dropped):
+                name = identifier(alteration.renamed.get(fold(column.name), column.name))
+                found.append(f"ALTER TABLE {self._qualified(actual.name)} ALTER COLUMN {name} DROP DEFAULT")
+        return found
 
     def _remade(self) -> set[RelationKey]:
         return self.dropped & self.created
@@ -405,8 +437,7 @@ class _Differ:
     ) -> None:
         """Ordinary tables first, then whatever has a body after what its body reads.
 
-        A body that reads an altered table comes after the alterations; so does one whose rows are
-        kept if a column that it may read gets its new name only then.
+        What cannot be as declared before the alterations comes after them.
         """
         bodies: dict[str, Bodied] = dict(views)
         for table in tables:
@@ -414,14 +445,13 @@ class _Differ:
                 self.phases.create_tables.append(render(placed(self.schema, table)))
             else:
                 bodies[fold(table.name.name)] = table
-        reads = {name: relations_read(target, self.schema, query_of(item)) for name, item in bodies.items()}
-        altered = {self._key(name) for name, steps in self.steps.items() if steps.reshaped}
+        reads = {name: self._reads(target, self.schema, query_of(item)) for name, item in bodies.items()}
         for item in in_creation_order(bodies, reads, self.schema):
             name = fold(item.name.name)
-            waits = altered | self.late
-            if not isinstance(item, nodes.CreateView):
-                waits |= self.renamed_columns.keys()
-            if reads[name] & waits:
+            if reads[name] & self.late or any(
+                self._key(table) in reads[name] and alteration.comes_before(item)
+                for table, alteration in self.alterations.items()
+            ):
                 self.late.add(self._key(name))
                 self.phases.late_views.append(render(placed(self.schema, item)))
             elif isinstance(item, nodes.CreateTable) and not any(
@@ -451,7 +481,7 @@ class _Differ:
                     tags = tag_list(tags_of_item(item))
                     self.phases.tags.append(f"ALTER INDEX {self._qualified(item.name.name)} SET TAGS {tags}")
                 continue
-            late = self._is_late(item.table.name)
+            late = self._is_late(item)
             statement = item if late else spelling.index(self.schema, item)
             phase = self.phases.late_indexes if late else self.phases.create_indexes
             phase.append(render(placed(self.schema, statement)))
@@ -462,10 +492,17 @@ class _Differ:
         for found in gone:
             self._drop_index(*found)
 
-    def _is_late(self, table: str) -> bool:
-        """Whether a table has its declared shape only after the alterations."""
-        steps = self.steps.get(fold(table))
-        return self._key(table) in self.late or (steps is not None and steps.reshaped)
+    def _is_late(self, item: nodes.CreateIndex) -> bool:
+        """Whether an index can be made only after the alterations of its table.
+
+        Its columns are there or have their collation only then, or a constraint still has its name.
+        """
+        alteration = self.alterations.get(fold(item.table.name))
+        if alteration is None:
+            return self._key(item.table.name) in self.late
+        held = {fold(each.index) for each in alteration.actual.unique_constraints if not each.from_index}
+        unready = alteration.columns.fresh | alteration.columns.recollated
+        return fold(item.name.name) in held or not unready.isdisjoint(names_in(item))
 
     def _actual_indexes(self) -> Iterator[tuple[str, tuple[TableSchema, IndexSchema]]]:
         for table in self._actual().tables.values():
@@ -506,18 +543,3 @@ class _Differ:
         for name, item in self.assertions.items():
             if name not in actual:
                 self.phases.create_assertions.append(render(placed(self.schema, item)))
-
-
-def _children_first(tables: Iterable[TableSchema]) -> Iterator[TableSchema]:
-    """Tables before those that their foreign keys refer to, as far as that can be."""
-    waiting = {fold(table.name): table for table in tables}
-    while waiting:
-        referred = {
-            fold(key.parent_table)
-            for name, table in waiting.items()
-            for key in table.foreign_keys
-            if fold(key.parent_table) != name
-        }
-        ready = [name for name in waiting if name not in referred] or list(waiting)
-        for name in ready:
-            yield waiting.pop(name)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from quereus_store.schema.constraints import NamedConstraint
-from quereus_store.schema.differ.bodies import derivation_changed
+from quereus_store.schema.differ.bodies import Bodied, derivation_changed
 from quereus_store.schema.differ.columns import ColumnSteps, column_steps
 from quereus_store.schema.differ.constraints import constraint_steps
 from quereus_store.schema.differ.matching import RenamePolicy, require_hints, same_tags
-from quereus_store.schema.differ.text import identifier, object_name, qualified, tag_list
+from quereus_store.schema.differ.text import identifier, names_in, object_name, qualified, tag_list
 from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes, render
 from quereus_store.sql.traversal import walk
@@ -32,8 +32,6 @@ class TableSteps:
     drop_columns: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     attach: list[str] = field(default_factory=list)
-    reshaped: bool = False
-    """Whether more than names and tags changes."""
     attaches: bool = False
     """Whether the table gets a body."""
 
@@ -67,6 +65,21 @@ class Alteration:
     def changes_shape(self) -> bool:
         """Whether columns or key change."""
         return bool(self.columns.shape) or self.changes_key
+
+    def comes_before(self, item: Bodied) -> bool:
+        """Whether what reads this table can be created only after the alterations of it.
+
+        A plain view needs the columns that it names, and its own columns need as many; rows that are
+        kept must also stay right.
+        """
+        names = names_in(item)
+        star = any(isinstance(node, nodes.ResultStar) for node in walk(item))
+        resized = bool(self.columns.add or self.columns.drop)
+        if not self.columns.fresh.isdisjoint(names):
+            return True
+        if isinstance(item, nodes.CreateView):
+            return star and resized and bool(item.columns)
+        return self.reaches(item) or (bool(self.renamed) and (star or not names.isdisjoint(self.renamed)))
 
     def reaches(self, body: nodes.Node) -> bool:
         """Whether a maintained table of that body, which reads this one, may not fit any more."""
@@ -111,7 +124,6 @@ class Alteration:
             references=self._alter(constraints.references),
             drop_columns=self._alter(columns.drop),
             tags=self._alter(tags),
-            reshaped=bool(shape or constraints.early or constraints.references or columns.drop),
         )
         self._derive(result, fixed)
         if retagged and derived:

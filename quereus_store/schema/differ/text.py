@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import TypeVar
 
 from quereus_store.schema.manager import MAIN
 from quereus_store.schema.objects import Tags, fold
 from quereus_store.sql import nodes, quote_identifier, render_expression
-from quereus_store.sql.traversal import transform
+from quereus_store.sql.traversal import transform, walk
 
 Tree = TypeVar("Tree", bound=nodes.Node)
 
@@ -31,6 +32,21 @@ def tag_list(tags: Tags) -> str:
         f"{identifier(key)} = {render_expression(nodes.Literal.of(value))}" for key, value in tags.items()
     )
     return f"({', '.join(pairs)})"
+
+
+def names_in(node: nodes.Node) -> frozenset[str]:
+    """Every name or other text that stands in a tree, folded."""
+    return frozenset(map(fold, _texts_in(node)))
+
+
+def _texts_in(node: nodes.Node) -> Iterator[str]:
+    for each in walk(node):
+        for field in fields(each):
+            value = getattr(each, field.name)
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (part for part in value if isinstance(part, str))
 
 
 def folded(node: Tree) -> Tree:
