@@ -38,7 +38,7 @@ from quereus_store.schema.objects import (
     ViewSchema,
     fold,
 )
-from quereus_store.schema.scopes import Follower, Outputs, RelationKey, Scope, Source
+from quereus_store.schema.scopes import Follower, Outputs, RelationKey, Scope, Source, published
 from quereus_store.sql import nodes
 
 ROW_NAMES = frozenset(("new", "old"))
@@ -110,13 +110,13 @@ class ChangedWorld:
         if isinstance(relation, ViewSchema):
             if relation.columns is not None:
                 return tuple((name, name) for name in relation.columns)
-            outputs = self.body(relation.schema, relation.query)[1]
+            outputs = published(self.body(relation.schema, relation.query)[1])
             return outputs if self._through_views or outputs is None else _unchanged(outputs)
         renamed = self._columns.get(key, {})
         columns = [(column.name, renamed.get(fold(column.name), column.name)) for column in relation.columns]
         derivation = relation.derivation
         if derivation is not None and derivation.columns is None and self._through_views:
-            outputs = self.body(relation.schema, derivation.query)[1] or ()
+            outputs = published(self.body(relation.schema, derivation.query)[1]) or ()
             for position, (old, new) in enumerate(outputs[: len(columns)]):
                 if fold(old) != fold(new):
                     columns[position] = (columns[position][0], new)

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import column_name_text
+from quereus_store.sql.renderer import column_name_text, unique_names
 from quereus_store.sql.traversal import children
 
 RelationKey: TypeAlias = tuple[str, str]
@@ -126,8 +126,7 @@ class Follower:
                     inside = _with_table(scope, member.name, self._anchor(member, member.query, scope))
                 query, outputs = self.query(member.query, inside)
                 changed = _replaced(member, query=query)
-            if member.columns:
-                outputs = _same(member.columns)
+            outputs = _same(member.columns) if member.columns else published(outputs)
             scope = _with_table(scope, member.name, outputs)
             members.append(changed)
         return _replaced(clause, members=_kept(clause.members, tuple(members))), scope
@@ -137,7 +136,7 @@ class Follower:
         if member.columns:
             return _same(member.columns)
         if isinstance(query.body, nodes.SetOperation):
-            return self._body(query.body.left, scope)[1]
+            return published(self._body(query.body.left, scope)[1])
         return None
 
     def _body(self, body: nodes.QueryBody, scope: Scope) -> tuple[nodes.QueryBody, Outputs, Scope]:
@@ -295,7 +294,7 @@ class Follower:
         if not isinstance(relation.query, nodes.Query):
             return relation, (_source(_name(relation.alias), relation.columns, None, None),)
         query, outputs = self.query(relation.query, around)
-        source = _source(_name(relation.alias), relation.columns, outputs, None)
+        source = _source(_name(relation.alias), relation.columns, published(outputs), None)
         return _replaced(relation, query=query), (source,)
 
     def _join(
@@ -518,6 +517,14 @@ def _outputs(
             assert isinstance(new, nodes.ResultColumn)
             outputs.append((column_name_text(old.expression), column_name_text(new.expression)))
     return tuple(outputs)
+
+
+def published(outputs: Outputs) -> Outputs:
+    """What a query's outputs are called from outside: repeated names are told apart, before and after."""
+    if outputs is None:
+        return None
+    before, after = [old for old, _ in outputs], [new for _, new in outputs]
+    return tuple(zip(unique_names(before), unique_names(after), strict=True))
 
 
 def _is_called(source: Source, name: str) -> bool:

@@ -56,16 +56,15 @@ def attach(
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(replace(reshape.table, schema=table.schema), rows)
     gate(session, reshape.table, body)
-    changed = reshape.table
-    if changed.columns != table.columns or changed.primary_key != table.primary_key:
-        changed = carry_over(session, transaction, table, reshape)
-    else:
-        changed = table
+    changed, emptied = table, None
+    if reshape.table.columns != table.columns or reshape.table.primary_key != table.primary_key:
+        changed, emptied = carry_over(session, transaction, table, reshape)
     changed = replace(changed, derivation=Derivation(action.query, names))
     transaction.change_catalog(put_table(transaction.catalog, changed))
     transaction.renewed.add(key_of(changed))
-    difference = RowSet(changed).difference(stored_rows(session, transaction, changed), rows)
-    write_difference(session, transaction, changed, difference)
+    stored = stored_rows(session, transaction, changed) if emptied is None else emptied
+    difference = RowSet(changed).difference(stored, rows)
+    write_difference(session, transaction, changed, difference, emptied=None if emptied is None else rows)
     judge_rows(session, transaction, changed, rows)
 
 

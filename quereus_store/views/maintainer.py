@@ -106,14 +106,15 @@ class Maintainer:
     def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
         """Let every dependent follow what a statement changed."""
         log = transaction.changes
+        rebuilt: frozenset[TableKey] = frozenset()
         if transaction.catalog is not before:
-            staleness.settle(self, session, transaction, before)
+            rebuilt = staleness.settle(self, session, transaction, before)
         if transaction.renewed:
             transaction.renewed.clear()
         if len(log) > transaction.maintained:
             part = log[transaction.maintained :]
             transaction.maintained = len(log)
-            self._follow(session, transaction, part)
+            self._follow(session, transaction, part, rebuilt)
             while len(log) > transaction.maintained:
                 # Derived changes have been followed already; those of rows that refer to them have not.
                 part = [change for change in log[transaction.maintained :] if change.table.derivation is None]
@@ -124,7 +125,13 @@ class Maintainer:
             log.clear()
             transaction.maintained = 0
 
-    def _follow(self, session: Session, transaction: Transaction, log: Sequence[Change]) -> None:
+    def _follow(
+        self,
+        session: Session,
+        transaction: Transaction,
+        log: Sequence[Change],
+        rebuilt: frozenset[TableKey] = frozenset(),
+    ) -> None:
         graph = self.graphs.graph(transaction.catalog)
         if graph.broken:
             staleness.give_up(transaction, graph.broken)
@@ -141,7 +148,9 @@ class Maintainer:
                 if not relevant:
                     continue
             maintained = station.maintained
-            difference = maintained.difference(session, transaction, relevant)
+            # What was computed anew has seen some of these changes already.
+            strategy = maintained.rebuild if station.key in rebuilt else maintained
+            difference = strategy.difference(session, transaction, relevant)
             if not difference:
                 continue
             logs = logs_all or station.is_read

@@ -23,7 +23,7 @@ from quereus_store.sql import nodes
 from quereus_store.views.body import Body, key_of
 from quereus_store.views.gates import check_gates, duplicate_rows
 from quereus_store.views.programs import Program
-from quereus_store.views.reshaping import carry_over, plan_reshape
+from quereus_store.views.reshaping import Carried, carry_over, plan_reshape
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import (
     body_columns,
@@ -81,8 +81,9 @@ def refresh(
     except Error as error:
         raise stale(table, error) from error
     derivation = replace(table.derivation, stale=False)
+    emptied = None
     if not (same_shape(table, body) and keeps_key(table, body)):
-        table = reshaped(session, transaction, table, body)
+        table, emptied = reshaped(session, transaction, table, body)
     check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
     if table.derivation != derivation:
         table = replace(table, derivation=derivation)
@@ -92,8 +93,10 @@ def refresh(
     written = RowSet(table)
     if len(set(map(written.key, rows))) < len(rows):
         raise duplicate_rows(table)
-    difference = written.difference(stored_rows(session, transaction, table), rows)
-    write_difference(session, transaction, table, difference, duplicate_rows(table))
+    stored = stored_rows(session, transaction, table) if emptied is None else emptied
+    difference = written.difference(stored, rows)
+    whole = None if emptied is None else rows
+    write_difference(session, transaction, table, difference, duplicate_rows(table), whole)
     judge_rows(session, transaction, table, rows)
     transaction.renewed.add(key_of(table))
     return table
@@ -105,7 +108,7 @@ def stored_rows(session: Session, transaction: Transaction, table: TableSchema) 
     return [row for batch in handle.scan(transaction.reader(table.module)) for row in batch]
 
 
-def reshaped(session: Session, transaction: Transaction, table: TableSchema, body: Body) -> TableSchema:
+def reshaped(session: Session, transaction: Transaction, table: TableSchema, body: Body) -> Carried:
     """The table carried over to the body's shape; raises ERROR where that cannot be done in place."""
     assert table.derivation is not None
     names = table.derivation.columns

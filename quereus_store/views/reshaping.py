@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.modules.contract import Batch
+from quereus_store.modules.contract import Batch, Row
 from quereus_store.schema.objects import ColumnSchema, IndexSchema, KeyPart, PrimaryKey, TableSchema, fold
 
 if TYPE_CHECKING:
@@ -28,6 +28,13 @@ class Reshape:
 
     table: TableSchema
     sources: tuple[int | None, ...]
+
+
+class Carried(NamedTuple):
+    """A table after a reshape.  ``emptied``: the rows that it had, where they do not fit its new columns."""
+
+    table: TableSchema
+    emptied: list[Row] | None
 
 
 def plan_reshape(table: TableSchema, columns: Sequence[ColumnSchema], key: PrimaryKey) -> Reshape:
@@ -156,15 +163,28 @@ def _refused(table: TableSchema, reason: str) -> Error:
     )
 
 
-def carry_over(session: Session, transaction: Transaction, old: TableSchema, reshape: Reshape) -> TableSchema:
+def carry_over(session: Session, transaction: Transaction, old: TableSchema, reshape: Reshape) -> Carried:
     """Rewrite the stored rows to the new columns; added ones are NULL until the body's rows are written."""
     sources = reshape.sources
-    if sources == tuple(range(len(old.columns))):
-        transform = None
-    else:
 
-        def transform(batch: Batch) -> Batch:
-            return [tuple([None if place is None else row[place] for place in sources]) for row in batch]
+    def transform(batch: Batch) -> Batch:
+        return [tuple([None if place is None else row[place] for place in sources]) for row in batch]
 
     module = session.engine.module(old.module)
-    return module.rewrite_table(transaction.writer(old.module), old, reshape.table, transform)
+    writer = transaction.writer(old.module)
+    if not _fit(old, reshape):
+        rows = [row for batch in session.engine.table(old).scan(writer) for row in transform(batch)]
+        return Carried(module.rewrite_table(writer, old, reshape.table, lambda batch: []), rows)
+    moved = None if sources == tuple(range(len(old.columns))) else transform
+    return Carried(module.rewrite_table(writer, old, reshape.table, moved), None)
+
+
+def _fit(old: TableSchema, reshape: Reshape) -> bool:
+    """Whether every value that a column may hold may be held by what it becomes, and is keyed alike."""
+    for column, place in zip(reshape.table.columns, reshape.sources, strict=True):
+        if place is not None:
+            was = old.columns[place]
+            narrowed = was.nullable and not column.nullable
+            if was.type is not column.type or was.collation != column.collation or narrowed:
+                return False
+    return True

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from quereus_store.views.maintainer import Maintainer
 
 
-def settle(maintainer: Maintainer, session: Session, transaction: Transaction, before: Catalog) -> None:
-    """Judge every dependent of what a statement changed in the catalog."""
+def settle(
+    maintainer: Maintainer, session: Session, transaction: Transaction, before: Catalog
+) -> frozenset[TableKey]:
+    """Judge every dependent of what a statement changed in the catalog; those that were computed anew."""
     graph = maintainer.graphs.graph(before)
-    if not graph.members:
-        return
     stale: set[TableKey] = set()
+    rebuilt: set[TableKey] = set()
     for member in graph.members:
         table = transaction.catalog.table(member.table.schema, member.table.name)
         if table is None:
@@ -53,6 +54,8 @@ def settle(maintainer: Maintainer, session: Session, transaction: Transaction, b
             stale.add(key_of(table))
         elif _rows_may_differ(member.body, body):
             maintainer.rebuild(session, transaction, Member(table, body))
+            rebuilt.add(key_of(table))
+    return frozenset(rebuilt)
 
 
 def _with_dropped_views(transaction: Transaction, member: Member, table: TableSchema) -> TableSchema:

@@ -62,12 +62,18 @@ class TableWriter:
         self._judges = bool(table.foreign_keys) or any(check.operations & _JUDGED for check in table.checks)
 
     def write(
-        self, session: Session, transaction: Transaction, difference: Difference, *, logs: bool = True
+        self,
+        session: Session,
+        transaction: Transaction,
+        difference: Difference,
+        *,
+        logs: bool = True,
+        emptied: Sequence[Row] | None = None,
     ) -> Sequence[FollowUp]:
         """Change the stored rows; raises CONSTRAINT for what constraints refuse.
 
-        ``logs``: somebody may want to know of the change.  Gives what is still to be done to rows that
-        refer to the table.
+        ``logs``: somebody may want to know of the change.  ``emptied``: all rows that there are to be, if the
+        table has none now.  Gives what is still to be done to rows that refer to the table.
         """
         table = self._table
         deleted, inserted = difference.deleted, difference.inserted
@@ -86,6 +92,8 @@ class TableWriter:
         try:
             if self._merges:
                 self._merge(transaction, difference)
+            elif emptied is not None:
+                handle.insert(writer, emptied)
             else:
                 if deleted:
                     handle.delete(writer, deleted)
@@ -142,11 +150,12 @@ def write_difference(
     table: TableSchema,
     difference: Difference,
     duplicates: Error | None = None,
+    emptied: Sequence[Row] | None = None,
 ) -> None:
     """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
-    if difference:
+    if difference or emptied:
         writer = TableWriter(session.engine, table, duplicates=duplicates)
-        for follow_up in writer.write(session, transaction, difference):
+        for follow_up in writer.write(session, transaction, difference, emptied=emptied):
             follow_up()
 
 

@@ -21,7 +21,6 @@ from quereus_store.plan.binder.rows import (
     generated_order,
 )
 from quereus_store.plan.binder.scopes import RowImage, RowScope, as_nullable, image_of, reference
-from quereus_store.plan.binder.select_list import unique_names
 from quereus_store.plan.expressions import (
     BoundExpression,
     Cast,
@@ -42,7 +41,7 @@ from quereus_store.schema.objects import (
 )
 from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import canonical_text
+from quereus_store.sql.renderer import canonical_text, unique_names
 from quereus_store.types import NULL, LogicalType
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
@@ -11,7 +11,7 @@ from quereus_store.plan.binder.scopes import FromScope, reference
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
 from quereus_store.plan.nodes import PlanNode, Project
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import column_name_text
+from quereus_store.sql.renderer import column_name_text, unique_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,6 @@ def _star(item: nodes.ResultStar, scope: FromScope) -> tuple[Column, ...]:
             item.position,
         )
     return source.columns
-
-
-def unique_names(names: Iterable[str]) -> list[str]:
-    """Names with repeats told apart: ``id``, ``id:1``, ``id:2``; spelling counts."""
-    seen: dict[str, int] = {}
-    unique: list[str] = []
-    for name in names:
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        unique.append(f"{name}:{count}" if count else name)
-    return unique
 
 
 def project(

@@ -13,7 +13,7 @@ from one table a family.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +31,7 @@ __all__ = [
     "quote_text",
     "render",
     "render_expression",
+    "unique_names",
 ]
 
 _RULES: Mapping[type[Any], Rule] = MappingProxyType(
@@ -60,3 +61,14 @@ def column_name_text(expression: Expression) -> str:
     if isinstance(expression, ColumnReference):
         return expression.column
     return _CANONICAL.text(expression)
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Names with repeats told apart: ``id``, ``id:1``, ``id:2``; spelling counts."""
+    seen: dict[str, int] = {}
+    unique: list[str] = []
+    for name in names:
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        unique.append(f"{name}:{count}" if count else name)
+    return unique

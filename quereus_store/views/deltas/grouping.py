@@ -46,8 +46,8 @@ class Grouping:
     ``inputs`` gives, per aggregate, where its arguments and its filter stand in an argument row.
     ``positions`` says of each column of the grouping that is an output just as it is, where;
     ``outputs`` lists, if all outputs are such, which part of a group row each is.  ``key``
-    lists which key columns of a group are the stored key.  ``cancels``: several changed scans
-    add argument rows that others take away again.
+    lists which key columns of a group are the stored key, ``shown`` where in a stored row each key column
+    of a group is.  ``cancels``: several changed scans add argument rows that others take away again.
     """
 
     aggregates: tuple[AggregateCall, ...]
@@ -58,6 +58,7 @@ class Grouping:
     outputs: tuple[int, ...] | None
     finish: plans.PlanNode
     key: tuple[int, ...]
+    shown: tuple[int | None, ...]
     filtered: bool
     slots: tuple[int | None, ...]
     cancels: bool
@@ -77,6 +78,11 @@ class Grouping:
         if self.cancels:
             return {name: _net(*sides) for name, sides in groups.items()}
         return groups
+
+    @property
+    def whole_key(self) -> bool:
+        """Whether the stored key has all key columns of a group; else the others follow from it."""
+        return len(set(self.key)) == self.width
 
     def readers(self, *, whole: bool) -> list[Reader]:
         """For each aggregate, a function from argument rows to what it is given of them.
@@ -117,6 +123,7 @@ def grouping_of(
         tuple([ids.index(by_output[place]) for place in range(len(plan.columns))]) if plain else None,
         _over(plan, node, plans.GivenRows(node.columns, 0, 1.0)),
         key,
+        tuple([positions.get(column.id) for column in node.columns[: len(node.keys)]]),
         filtered,
         tuple([positions.get(column.id) for column in node.columns[len(node.keys) :]]),
         len(moved) > 1,

@@ -282,6 +282,7 @@ class Merging:
         self._finish: Program | None = None
         self._width = grouping.width
         self._key = cells(grouping.key)
+        self._name = None if None in grouping.shown else cells(grouping.shown)  # type: ignore[arg-type]
         self._readers = grouping.readers(whole=False)
         self._output = None if grouping.outputs is None else cells(grouping.outputs)
 
@@ -307,7 +308,11 @@ class Merging:
         old: list[Row | None] = []
         wanted: list[Row] = []
         again: list[tuple[Any, ...]] = []
+        moving = () if self._grouping.whole_key else self._moving(names, keys, found)
         for name, key, stored in zip(names, keys, found, strict=True):
+            if key in moving:
+                again.append(key)
+                continue
             added, removed = groups[name]
             try:
                 values = self._values(stored, added, removed)
@@ -322,8 +327,21 @@ class Merging:
                 wanted.append((*name, *values))
         self._write(session, transaction, difference, old, wanted)
         if again:
-            self._recompute(session, transaction, difference, again)
+            self._recompute(session, transaction, difference, list(dict.fromkeys(again)))
         return difference
+
+    def _moving(
+        self, names: list[tuple[Any, ...]], keys: list[tuple[Any, ...]], found: list[Row | None]
+    ) -> set[tuple[Any, ...]]:
+        """The stored keys that pass from one group to another."""
+        if self._name is None:
+            return set(keys)
+        owner: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        moving = set()
+        for name, key, stored in zip(names, keys, found, strict=True):
+            if owner.setdefault(key, name if stored is None else self._name(stored)) != name:
+                moving.add(key)
+        return moving
 
     def _stepped(
         self, transaction: Transaction, step: Step, rows: list[Row], difference: Difference
@@ -401,7 +419,7 @@ class Merging:
         difference: Difference,
         keys: list[tuple[Any, ...]],
     ) -> None:
-        if self._keyed is None:
+        if self._keyed is None or len(keys[0]) != len(self._keyed.keys.positions):
             raise TooMuch
         more = self._keyed.recomputed(session, transaction, keys)
         difference.deleted += more.deleted

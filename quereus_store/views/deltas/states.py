@@ -233,7 +233,7 @@ class Stateful:
             if (states := groups.get(group)) is not None
         ]
         rows = self._finish.rows(session, transaction, [wanted]) if wanted else []
-        stored = self._points(transaction, list(map(self._key, touched)))
+        stored = self._points(transaction, list(dict.fromkeys(map(self._key, touched))))
         return self._rows.difference([row for row in stored if row is not None], rows)
 
     def _with_one(
