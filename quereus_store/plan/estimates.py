@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.errors import DatabaseError
 from quereus_store.modules.access import ROWS_PER_VALUE
 from quereus_store.modules.contract import AccessPlan, AccessRequest, ColumnConstraint
 from quereus_store.plan import nodes
@@ -112,7 +113,13 @@ class ColumnEstimate:
         return None
 
     def _key(self, value: Any) -> Any:
-        return value if self.order is None else self.order(value)
+        """Where a value stands in the column's order; raises TypeError for one that the column cannot hold."""
+        if self.order is None:
+            return value
+        try:
+            return self.order(value)
+        except (AttributeError, ValueError, DatabaseError) as error:
+            raise TypeError("a value of another type") from error
 
 
 class Estimator:

@@ -64,7 +64,8 @@ class Literal(BoundExpression):
         )
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value, self.type))
+        known = len(self.value) if isinstance(self.value, list | dict) else self.value
+        return hash((type(self.value), known, self.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def test_star_needs_a_known_qualifier() -> None:
 
 
 def test_names_that_differ_in_case_cannot_enter_one_scope() -> None:
-    with pytest.raises(Error, match=r"Symbol 'iD' already exists in the same scope\."):
+    with pytest.raises(Error, match=r"Symbol 'id' already exists in the same scope\."):
         bind("select * from (select Id, iD from crew) t")
 
 

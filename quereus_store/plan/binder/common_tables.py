@@ -53,7 +53,7 @@ def _check_names(member: nodes.CommonTableExpression) -> None:
     for name in member.columns:
         if fold(name) in seen:
             raise sql_error(
-                StatusCode.ERROR, f"Symbol '{name}' already exists in the same scope.", member.position
+                StatusCode.ERROR, f"Symbol '{fold(name)}' already exists in the same scope.", member.position
             )
         seen.add(fold(name))
 

@@ -126,9 +126,10 @@ def _single(
     position: SourcePosition | None,
 ) -> Bound:
     if len(names) > len(plan.columns):
+        named = "subquery" if qualifier is None else f"'{qualifier}'"
         raise sql_error(
             StatusCode.ERROR,
-            f"'{qualifier}' has {len(names)} declared columns but produces {len(plan.columns)}",
+            f"{named} has {len(names)} declared columns but produces {len(plan.columns)}",
             position,
         )
     plan = rename_columns(plan, names)

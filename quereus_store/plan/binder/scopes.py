@@ -108,7 +108,7 @@ def names_of(columns: Iterable[Column], position: SourcePosition | None) -> dict
         first = by_name.setdefault(fold(column.name), column)
         if first is not column and (first.name == column.name or column.name.isidentifier()):
             raise sql_error(
-                StatusCode.ERROR, f"Symbol '{column.name}' already exists in the same scope.", position
+                StatusCode.ERROR, f"Symbol '{fold(column.name)}' already exists in the same scope.", position
             )
     return by_name
 

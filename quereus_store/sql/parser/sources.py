@@ -158,6 +158,8 @@ class SourceParser(ExpressionParser):
                 query = self.relation_query()
                 self.close_parenthesis(opening, "Expected ')' after subquery.")
                 alias, columns = self.source_alias()
+                if alias is None and self.token.key == "(" and not self.is_query_at(self.index + 1):
+                    columns = self.column_names()
                 return SubquerySource(query, alias, columns, lateral, position=position)
             opening = self.open_parenthesis("Expected '('.")
             inner = self.joined_source()
@@ -183,8 +185,12 @@ class SourceParser(ExpressionParser):
             alias = self.take_name()
         columns: tuple[str, ...] = ()
         if self.token.key == "(" and alias is not None:
-            columns = self.name_list("Expected column name.", "Expected ')' after column list.")
+            columns = self.column_names()
         return alias, columns
+
+    def column_names(self) -> tuple[str, ...]:
+        """``(name, …)`` after a source."""
+        return self.name_list("Expected column name.", "Expected ')' after column list.")
 
     def at_clause(self) -> bool:
         """Whether a soft word opens WINDOW or QUALIFY here rather than being an alias."""

@@ -205,9 +205,10 @@ def _bound(renderer: Renderer, node: FrameBound) -> str:
 
 
 def _alias(alias: str | None, columns: tuple[str, ...]) -> str:
+    listed = name_list(columns) if columns else ""
     if alias is None:
-        return ""
-    return f" as {quote_identifier(alias)}{name_list(columns) if columns else ''}"
+        return f" {listed}" if listed else ""
+    return f" as {quote_identifier(alias)}{listed}"
 
 
 def _table(renderer: Renderer, node: TableReference) -> str:

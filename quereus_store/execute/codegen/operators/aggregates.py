@@ -370,13 +370,23 @@ def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
         Column(-index - 1, "", expression.type, expression.nullable, expression.collation)
         for index, expression in enumerate(inputs)
     )
-    stand_ins = {
-        expression: ColumnRef(column.type, column.nullable, column.collation, column.id, "")
-        for expression, column in zip(reversed(inputs), reversed(columns), strict=True)
-    }
+    stand_ins = [
+        ColumnRef(column.type, column.nullable, column.collation, column.id, "") for column in columns
+    ]
+
+    # Expressions are compared, not hashed: a subquery in one may hold anything.
+    def stand_in(expression: BoundExpression) -> BoundExpression:
+        return stand_ins[inputs.index(expression)] if expression in inputs else expression
+
+    calls = tuple(
+        cast(AggregateCall, map_children(call, stand_in))
+        for call in node.aggregates
+        if not isinstance(call.function, Indicator)
+    )
+    alike = replace(node, keys=tuple(stand_ins[: len(node.keys)]), aggregates=calls)
     parts = []
     for chosen in node.sets or ():
-        parts.append(_one_set(compiler, node, chosen, f"({gathered}(),)", columns, stand_ins))
+        parts.append(_one_set(compiler, node, alike, chosen, f"({gathered}(),)", columns))
     name = module.name("sets")
     with module.block(f"def {name}():"):
         for part in parts:
@@ -387,23 +397,18 @@ def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
 def _one_set(
     compiler: QueryCompiler,
     node: nodes.Aggregate,
+    gathered: nodes.Aggregate,
     chosen: tuple[int, ...],
     source: str,
     columns: tuple[Column, ...],
-    stand_ins: dict[BoundExpression, ColumnRef],
 ) -> str:
-    """The result rows of one grouping set, with NULL for the keys outside it."""
-    calls = tuple(
-        cast(
-            AggregateCall,
-            map_children(call, lambda expression: stand_ins.get(expression, expression)),
-        )
-        for call in node.aggregates
-        if not isinstance(call.function, Indicator)
-    )
-    keys = tuple(stand_ins[node.keys[position]] for position in chosen)
+    """The result rows of one grouping set of ``node``, with NULL for the keys outside it.
+
+    ``gathered`` is the same aggregation over the gathered rows.
+    """
+    keys = tuple(gathered.keys[position] for position in chosen)
     using = tuple(node.using[position] for position in chosen)
-    inner = replace(node, keys=keys, aggregates=calls, using=using, sets=None)
+    inner = replace(gathered, keys=keys, using=using, sets=None)
     pipeline = compiler.over_batches(source, columns)
     rows = _groups(compiler, inner, pipeline) if keys else _one_group(compiler, inner, pipeline)
     items = [

@@ -126,6 +126,11 @@ def _keyed_rows(
     return rows, f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"
 
 
+def null_row(columns: Sequence[int]) -> tuple[None, ...]:
+    """A row that stands for no match; flags and FULL joins know it by identity, which an empty tuple has not."""
+    return (None,) * max(1, len(columns))
+
+
 def _unique_keys(node: nodes.HashJoin) -> bool:
     """Whether no two right rows can have the same hash key."""
     return node.kind is not JoinKind.FULL and holds_unique_key(node.right, node.right_keys, node.using)
@@ -143,7 +148,7 @@ def attach_single(
     row = module.name("r")
     ids = column_ids(node.right.columns)
     bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
-    nulls = module.bind("nulls", (None,) * len(ids))
+    nulls = module.bind("nulls", null_row(ids))
     outer = node.kind is JoinKind.LEFT
     if outer and node.residual is None:
         left.clauses.append(Clause("for", f"({call}, {nulls}),)", row))
@@ -280,7 +285,7 @@ def attach(
     row = module.name("r")
     ids = column_ids(matches.plan.columns)
     right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
-    nulls = module.bind("nulls", ((None,) * len(ids),))
+    nulls = module.bind("nulls", (null_row(ids),))
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return _semi(compiler, kind, left, matches, condition, row, right_bindings)
     if kind in (JoinKind.INNER, JoinKind.CROSS):
@@ -353,7 +358,7 @@ def _full(
     ids = column_ids(matches.plan.columns)
     right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
     test = _pair_condition(compiler, left, right_bindings, condition)
-    nulls = module.bind("nulls", ((None,) * len(ids),))
+    nulls = module.bind("nulls", (null_row(ids),))
     met = module.name("met")
     left.prologue.append(f"{met} = set()")
     own = [*left.bindings, *(column for column in left.pending if column not in left.bindings)]
