@@ -113,7 +113,7 @@ class ColumnEstimate:
         return None
 
     def _key(self, value: Any) -> Any:
-        """Where a value stands in the column's order; raises TypeError for one that the column cannot hold."""
+        """Where a value stands in the column's order; TypeError for one that it cannot hold."""
         if self.order is None:
             return value
         try:

@@ -43,7 +43,7 @@ def test_members_see_earlier_ones_and_hide_tables() -> None:
     [
         ("with c(a) as (select 1, 2) select * from c", "CTE 'c' has 1 declared columns but query produces 2"),
         ("with c as (select 1), C as (select 2) select * from c", "Duplicate CTE name 'C' in WITH clause"),
-        ("with c(a, A) as (select 1, 2) select * from c", r"Symbol 'A' already exists in the same scope\."),
+        ("with c(a, A) as (select 1, 2) select * from c", r"Symbol 'a' already exists in the same scope\."),
         (
             "with recursive n(a, b) as (select 1 union all select a from n) select * from n",
             "Recursive CTE 'n' has 2 declared columns but query produces 1",

@@ -28,6 +28,7 @@ from quereus_store.functions.registry import call_for, guarded
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.types import (
+    ANY,
     BOOLEAN,
     DATE,
     DATETIME,
@@ -236,7 +237,7 @@ class ExpressionCompiler:
     def _cast(self, expression: bound.Cast) -> str:
         operand = expression.operand
         source = self.value(operand)
-        if operand.type is expression.type:
+        if expression.type in (operand.type, ANY):
             return source
         name = f"cast_{expression.type.name.lower()}_"
         return f"{self.module.bind(name, caster(expression.type))}({source})"

@@ -9,15 +9,17 @@ filter that no NULL row can pass turns an outer join into an inner one first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered, rejects_null
-from quereus_store.plan.expressions import BoundExpression, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Cast, Column, ColumnRef
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
+from quereus_store.plan.sameness import loose_columns, says_the_same
+from quereus_store.types import ANY, NULL
 
 _NULLS_RIGHT = frozenset({JoinKind.LEFT, JoinKind.FULL})
 _NULLS_LEFT = frozenset({JoinKind.RIGHT, JoinKind.FULL})
@@ -144,6 +146,7 @@ def _push_aggregate(node: nodes.Aggregate, wanted: Sequence[BoundExpression]) ->
     down: list[BoundExpression] = []
     stay: list[BoundExpression] = []
     outputs = {column.id for column in node.columns}
+    loose = _loose(node.columns, node.using)
     for predicate in wanted:
         used = nodes.referenced_columns(predicate) & outputs
         if (
@@ -152,6 +155,7 @@ def _push_aggregate(node: nodes.Aggregate, wanted: Sequence[BoundExpression]) ->
             and used <= keys.keys()
             and _movable(predicate)
             and not has_subquery(predicate)
+            and says_the_same(predicate, loose)
         ):
             down.append(nodes.substitute(predicate, keys))
         else:
@@ -159,25 +163,40 @@ def _push_aggregate(node: nodes.Aggregate, wanted: Sequence[BoundExpression]) ->
     return filtered(replace(node, input=_push(node.input, down)), stay)
 
 
+def _loose(columns: Sequence[Column], using: Sequence[str]) -> Mapping[int, str]:
+    """The columns of which one of several equal values is kept, with their collations."""
+    return loose_columns((column.id, column.type, name) for column, name in zip(columns, using, strict=False))
+
+
 def _push_through(node: nodes.Distinct | nodes.Sort, wanted: Sequence[BoundExpression]) -> nodes.PlanNode:
-    down = [predicate for predicate in wanted if _movable(predicate)]
-    stay = [predicate for predicate in wanted if not _movable(predicate)]
+    loose = _loose(node.columns, node.using) if isinstance(node, nodes.Distinct) else {}
+    down = [predicate for predicate in wanted if _movable(predicate) and says_the_same(predicate, loose)]
+    stay = [predicate for predicate in wanted if predicate not in down]
     return filtered(replace(node, input=_push(node.input, down)), stay)
 
 
 def _push_set_operation(node: nodes.SetOperation, wanted: Sequence[BoundExpression]) -> nodes.PlanNode:
     """A UNION's condition applies to each input."""
     plain = node.left_flag is None and node.right_flag is None and node.kind is nodes.SetKind.UNION
-    down = [p for p in wanted if plain and _movable(p) and not has_subquery(p)]
+    loose = {} if node.all else _loose(node.columns, node.using)
+    down = [p for p in wanted if plain and _movable(p) and not has_subquery(p) and says_the_same(p, loose)]
     stay = [p for p in wanted if p not in down]
     sides = []
     for side in (node.left, node.right):
         mapping: dict[int, BoundExpression] = {
-            column.id: ColumnRef(own.type, own.nullable, own.collation, own.id, own.name)
+            column.id: _own_column(column, own)
             for column, own in zip(node.columns, side.columns, strict=False)
         }
         sides.append(_push(side, [nodes.substitute(predicate, mapping) for predicate in down]))
     return filtered(replace(node, left=sides[0], right=sides[1]), stay)
+
+
+def _own_column(column: Column, own: Column) -> BoundExpression:
+    """An input's column in place of the result's, which goes by values where types are mixed."""
+    read = ColumnRef(own.type, own.nullable, own.collation, own.id, own.name)
+    if own.type is column.type or own.type is NULL or column.type is not ANY:
+        return read
+    return Cast(ANY, own.nullable, column.collation, read)
 
 
 _PUSHERS = {

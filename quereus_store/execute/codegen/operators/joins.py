@@ -127,7 +127,7 @@ def _keyed_rows(
 
 
 def null_row(columns: Sequence[int]) -> tuple[None, ...]:
-    """A row that stands for no match; flags and FULL joins know it by identity, which an empty tuple has not."""
+    """A row that stands for no match, known by its identity: there is only one empty tuple."""
     return (None,) * max(1, len(columns))
 
 
