@@ -1,5 +1,6 @@
 """The benchmark: equal answers are demanded, the best round counts, the figures are written."""
 
+import io
 import json
 import sqlite3
 from pathlib import Path
@@ -13,6 +14,7 @@ from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.data import make_data
 from quereus_store.cli.bench.engines import Database, Engine
 from quereus_store.cli.bench.growth import Growth, measure_growth
+from quereus_store.cli.bench.report import LineTable
 from quereus_store.cli.bench.runner import Timing, ratio, run_case
 from quereus_store.cli.diagnostics import CommandError
 from quereus_store.cli.main import main
@@ -47,6 +49,25 @@ def test_a_ratio_is_the_rival_s_time_over_ours() -> None:
     assert ratio(timings, "ours", "theirs") == 4.0
     assert ratio(timings, "absent", "theirs") is None
     assert ratio(timings, "ours", None) is None
+
+
+def test_a_case_gets_two_rounds_at_least_and_no_more_when_its_time_is_over(tmp_path: Path) -> None:
+    databases = [Database(sqlite_engine(name), tmp_path / name) for name in ("one", "two")]
+    runs: list[str] = []
+    case = Case("turns", "", lambda database, data: runs.append(database.engine.name))
+    run_case(case, databases, DATA, repeat=5, seconds=0.0)
+    assert runs == ["one", "two", "one", "two"]
+    run_case(case, databases, DATA, repeat=3)
+    assert len(runs) == 4 + 2 * 3
+
+
+def test_lines_of_a_table_are_printed_one_by_one() -> None:
+    stream = io.StringIO()
+    table = LineTable(stream, "title", [("work", 8), ("ms", 4)])
+    before = stream.getvalue()
+    table.line(["scan", "1.5"])
+    assert before == "\ntitle\nwork        ms\n──────────────\n"
+    assert stream.getvalue() == before + "scan       1.5\n"
 
 
 def test_growth_is_measured_by_the_power_of_the_number_of_rows(tmp_path: Path) -> None:

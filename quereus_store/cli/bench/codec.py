@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from quereus_store.codec import decode_key, key_column, key_encoder, row_decoder
 from quereus_store.types import INTEGER, NOCASE, TEXT
 
 
-def measure_codec(data: Data, repeat: int) -> list[Floor]:
+def measure_codec(data: Data, repeat: int) -> Iterator[Floor]:
     """Time keys of three shapes, and rows in both directions, for all rows in one batch."""
     rows = data.items
     number = key_column(INTEGER, nullable=False)
@@ -32,4 +32,5 @@ def measure_codec(data: Data, repeat: int) -> list[Floor]:
         "encode rows": partial(encode_rows, rows),
         "decode rows": partial(decode_rows, values),
     }
-    return [Floor(f"codec: {name}", best_of(repeat, action)) for name, action in work.items()]
+    for name, action in work.items():
+        yield Floor(f"codec: {name}", best_of(repeat, action))

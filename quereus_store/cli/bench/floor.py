@@ -49,9 +49,8 @@ class Floor:
     engine: str = ""
 
 
-def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
+def measure_floor(data: Data, folder: Path, repeat: int) -> Iterator[Floor]:
     """Time the raw work of LMDB and LevelDB for the rows of the load case."""
-    floors: list[Floor] = []
     for engine in ENGINES:
         if engine.name not in RAW_STORES:
             continue
@@ -59,24 +58,21 @@ def measure_floor(data: Data, folder: Path, repeat: int) -> list[Floor]:
         scanned = _filled(engine, folder / engine.name / "scan", data, index=False)
         items = in_load_order(read_all(_filled(engine, folder / engine.name / "load", data, index=True)))
         fresh = (folder / f"{engine.name}-put-{number}" for number in range(repeat))
+        yield Floor(f"{engine.title}: iterate over the rows", best_of(repeat, partial(read_all, scanned)))
+        yield Floor(
+            f"{engine.title}: iterate and unpack the rows",
+            best_of(repeat, partial(_decode, read_all, scanned)),
+            "full scan, just opened",
+            engine.name,
+        )
         title = f"{engine.title}: put the same {len(items):,} keys and values"
-        floors += [
-            Floor(f"{engine.title}: iterate over the rows", best_of(repeat, partial(read_all, scanned))),
-            Floor(
-                f"{engine.title}: iterate and unpack the rows",
-                best_of(repeat, partial(_decode, read_all, scanned)),
-                "full scan, just opened",
-                engine.name,
-            ),
-            Floor(title, best_of(repeat, partial(_put_next, put_all, fresh, items)), "load", engine.name),
-            Floor(
-                f"{engine.title}: put {AUTOCOMMITS} rows, each with a durable commit",
-                _commit_each(engine.name, folder / f"{engine.name}-commits", items[:AUTOCOMMITS], repeat),
-                "durable autocommit",
-                engine.name,
-            ),
-        ]
-    return floors
+        yield Floor(title, best_of(repeat, partial(_put_next, put_all, fresh, items)), "load", engine.name)
+        yield Floor(
+            f"{engine.title}: put {AUTOCOMMITS} rows, each with a durable commit",
+            _commit_each(engine.name, folder / f"{engine.name}-commits", items[:AUTOCOMMITS], repeat),
+            "durable autocommit",
+            engine.name,
+        )
 
 
 def best_of(repeat: int, work: Callable[[], Any]) -> float:

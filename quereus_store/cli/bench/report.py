@@ -1,4 +1,7 @@
-"""The figures: a table for the screen, JSON for comparison between runs."""
+"""The figures: tables for the screen, JSON for comparison between runs.
+
+The tables of cases and of the floor are printed line by line, each as soon as it is measured.
+"""
 
 from __future__ import annotations
 
@@ -20,33 +23,79 @@ from quereus_store.cli.bench.floor import Floor
 from quereus_store.cli.bench.growth import Growth
 from quereus_store.cli.bench.runner import Results, Timing, ratio
 
+_EACH = "µs each"
+_LEGEND = """× is the time of sqlite3 over ours: memory against sqlite3 in memory,
+the others against its file (WAL, synchronous=full). Above 1 we are faster; ! is below the goal in brackets.
+"""
 
-def print_results(
-    stream: TextIO, cases: Sequence[Case], engines: Sequence[Engine], results: Results, rows: int
-) -> None:
-    """Print times and ratios, one line a case; a ratio below its goal is marked."""
-    table = Table(title=f"{rows:,} rows, best times", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("case")
-    table.add_column("unit")
-    for engine in engines:
-        table.add_column(engine.title, justify="right")
-    compared = [engine for engine in engines if engine.rival in {other.name for other in engines}]
-    for engine in compared:
-        table.add_column(f"{engine.title} ×", justify="right")
-    for case in cases:
-        timings = results[case.name]
-        table.add_row(
-            case.name,
-            "µs each" if case.operations else "ms",
-            *(_time_text(case, timings.get(engine.name)) for engine in engines),
-            *(_ratio_text(case, engine, timings) for engine in compared),
+
+class LineTable:
+    """A table whose lines are printed one at a time; columns have fixed widths, the first is left-aligned."""
+
+    def __init__(self, stream: TextIO, title: str, columns: Sequence[tuple[str, int]]) -> None:
+        self._stream = stream
+        self._widths = [max(len(name), width) for name, width in columns]
+        print(f"\n{title}", file=stream)
+        self.line([name for name, _ in columns])
+        print("─" * (sum(self._widths) + 2 * len(columns) - 2), file=stream, flush=True)
+
+    def line(self, cells: Sequence[str]) -> None:
+        """Print one line."""
+        first, *others = self._widths
+        aligned = [cells[0].ljust(first), *map(str.rjust, cells[1:], others)]
+        print("  ".join(aligned).rstrip(), file=self._stream, flush=True)
+
+
+class ResultTable:
+    """Times and ratios, one line a case; a ratio below its goal is marked."""
+
+    def __init__(self, stream: TextIO, cases: Sequence[Case], engines: Sequence[Engine], rows: int) -> None:
+        self._engines = engines
+        self._compared = [engine for engine in engines if engine.rival in {other.name for other in engines}]
+        self._table = LineTable(
+            stream,
+            f"{rows:,} rows, best times. {_LEGEND}",
+            [
+                ("case", max(len(case.name) for case in cases)),
+                ("unit", len(_EACH)),
+                *((engine.title, 8) for engine in engines),
+                *((f"{engine.title} ×", 12) for engine in self._compared),
+            ],
         )
-    console = _console(stream)
-    console.print(table)
-    console.print(
-        "× is the time of sqlite3 over ours: memory against sqlite3 in memory, the others against its file "
-        "(WAL, synchronous=full). Above 1 we are faster; ! is below the goal in parentheses."
-    )
+
+    def line(self, case: Case, timings: Mapping[str, Timing]) -> None:
+        """Print the line of one case."""
+        self._table.line(
+            [
+                case.name,
+                _EACH if case.operations else "ms",
+                *(_time_text(case, timings.get(engine.name)) for engine in self._engines),
+                *(_ratio_text(case, engine, timings) for engine in self._compared),
+            ]
+        )
+
+
+class FloorTable:
+    """Raw costs, each with the engine's time for the same work."""
+
+    def __init__(self, stream: TextIO, results: Results) -> None:
+        self._results = results
+        title = "the floor: storage and codec without SQL"
+        columns = [("work", 62), ("ms", 8), ("the engine, ms", 0), ("times the floor", 0)]
+        self._table = LineTable(stream, title, columns)
+
+    def line(self, floor: Floor) -> None:
+        """Print the line of one cost."""
+        timing = self._results.get(floor.engine_case, {}).get(floor.engine)
+        whole = timing.seconds if timing else None
+        self._table.line(
+            [
+                floor.name,
+                f"{floor.seconds * 1000:.1f}",
+                f"{whole * 1000:.1f}" if whole else "",
+                f"{whole / floor.seconds:.1f}" if whole else "",
+            ]
+        )
 
 
 def print_comparisons(
@@ -87,25 +136,6 @@ def _times_text(times: float | None, at_most: float, engine: Engine) -> str:
         return ""
     mark = "! " if times > at_most and engine.rival is not None else ""
     return f"{mark}{times:.4f}" if times < 0.1 else f"{mark}{times:.2f}"
-
-
-def print_floor(stream: TextIO, floors: Sequence[Floor], results: Results) -> None:
-    """Print the raw costs, each with the engine's time for the same work."""
-    table = Table(title="the floor: storage and codec without SQL", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("work")
-    table.add_column("ms", justify="right")
-    table.add_column("the engine, ms", justify="right")
-    table.add_column("times the floor", justify="right")
-    for floor in floors:
-        timing = results.get(floor.engine_case, {}).get(floor.engine)
-        whole = timing.seconds if timing else None
-        table.add_row(
-            floor.name,
-            f"{floor.seconds * 1000:.1f}",
-            f"{whole * 1000:.1f}" if whole else "",
-            f"{whole / floor.seconds:.1f}" if whole else "",
-        )
-    _console(stream).print(table)
 
 
 def print_growth(stream: TextIO, title: str, growths: Sequence[Growth]) -> None:

@@ -2,14 +2,18 @@
 
 Taking turns spreads whatever else the machine does over all engines alike.  The first round also
 compares the answers: a benchmark of a wrong answer says nothing.
+
+A case gets as many rounds as its time allows, but two of them at least: the first fills caches, and a
+long round needs fewer repetitions to be told from noise than a short one.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from quereus_store.cli.bench.case import Case
@@ -17,6 +21,8 @@ from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import Database
 from quereus_store.cli.diagnostics import CommandError
 from quereus_store.errors import NotSupportedError
+
+_LEAST_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +37,32 @@ Results = dict[str, dict[str, Timing]]
 """By case name, then by engine name."""
 
 
-def run_case(case: Case, databases: Sequence[Database], data: Data, repeat: int) -> dict[str, Timing]:
-    """Time one case on all engines, the best of ``repeat`` rounds.
+def rounds(repeat: int, seconds: float) -> Iterator[int]:
+    """Numbers of the rounds: ``repeat`` of them, but none after the first two once the time is over."""
+    started = time.perf_counter()
+    for number in range(repeat):
+        if number >= _LEAST_ROUNDS and time.perf_counter() - started > seconds:
+            return
+        yield number
+
+
+def run_case(
+    case: Case, databases: Sequence[Database], data: Data, repeat: int, seconds: float = inf
+) -> dict[str, Timing]:
+    """Time one case on all engines, the best of :func:`rounds`.
 
     :raises CommandError: when two engines give different rows.
     """
     best: dict[str, Timing] = {}
     answer: tuple[str, Any] | None = None
     taking_part = [db for db in databases if db.engine.durable or not case.only_durable]
-    for round_number in range(repeat):
+    for round_number in rounds(repeat, seconds):
         for database in taking_part:
             name = database.engine.name
             if name in best and best[name].seconds is None:
                 continue
             try:
-                seconds, result = _time_once(case, database, data)
+                taken, result = _time_once(case, database, data)
             except NotSupportedError as error:
                 best[name] = Timing(None, str(error))
                 continue
@@ -54,26 +71,10 @@ def run_case(case: Case, databases: Sequence[Database], data: Data, repeat: int)
                 if _comparable(result) != answer[1]:
                     raise CommandError(f"{case.name}: {name} and {answer[0]} give different rows")
             previous = best.get(name)
-            if previous is None or previous.seconds is None or seconds < previous.seconds:
-                best[name] = Timing(seconds)
+            if previous is None or previous.seconds is None or taken < previous.seconds:
+                best[name] = Timing(taken)
             del result
     return best
-
-
-def run_cases(
-    cases: Sequence[Case],
-    databases: Sequence[Database],
-    data: Data,
-    repeat: int,
-    progress: Callable[[str, int, int], None],
-) -> Results:
-    """Time all cases; see :func:`run_case`."""
-    results: Results = {}
-    for number, case in enumerate(cases):
-        progress("timing", number, len(cases))
-        results[case.name] = run_case(case, databases, data, repeat)
-    progress("timing", len(cases), len(cases))
-    return results
 
 
 def ratio(timings: Mapping[str, Timing], name: str, rival: str | None) -> float | None:

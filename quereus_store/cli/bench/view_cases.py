@@ -129,7 +129,7 @@ def _read(name: str, sql: str, *, plain: str = "", at_most: float = 0.0) -> Case
             rows = execute(sql).fetchall()
         return rows
 
-    views = (PER_GROUP,)
+    views = (PER_GROUP,) if plain else ()
     make, drop = _make(views), _drop(views)
 
     def before(database: Database, data: Data) -> None:

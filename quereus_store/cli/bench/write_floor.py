@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,19 +38,23 @@ class Difference:
     removed: list[bytes]
 
 
-def measure_write_floor(cases: Sequence[Case], data: Data, folder: Path, repeat: int) -> list[Floor]:
+def measure_write_floor(cases: Sequence[Case], data: Data, folder: Path, repeat: int) -> Iterator[Floor]:
     """Time the raw writes of each case on LMDB and LevelDB."""
-    floors: list[Floor] = []
     for engine in ENGINES:
-        if engine.name in _APPLY:
+        if engine.name in _APPLY and cases:
+            base = folder / engine.name
+            database = Database(engine, base)
+            set_up(database, data)
+            database.close()
             for number, case in enumerate(cases):
-                floors.append(_floor_of(engine, case, data, folder / f"{engine.name}-{number}", repeat))
-    return floors
+                case_folder = folder / f"{engine.name}-{number}"
+                shutil.copytree(base, case_folder)
+                yield _floor_of(engine, case, data, case_folder, repeat)
+                shutil.rmtree(case_folder)
 
 
 def _floor_of(engine: Engine, case: Case, data: Data, folder: Path, repeat: int) -> Floor:
     database = Database(engine, folder)
-    set_up(database, data)
     case.before(database, data)
     execute = database.connection.execute
     execute("commit")
