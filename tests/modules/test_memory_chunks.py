@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quereus_store.errors import InternalError
-from quereus_store.modules.memory import chunks
-from quereus_store.modules.memory.chunks import DuplicateKey, SortedRows
+from quereus_store.modules.memory import chunks, sorted_rows
+from quereus_store.modules.memory.chunks import DuplicateKey
+from quereus_store.modules.memory.sorted_rows import SortedRows
 
 
 def filled(keys):
@@ -23,6 +24,7 @@ def keys_of(rows):
 def small_chunks(monkeypatch):
     for name, size in {"FULL": 8, "LARGEST": 12, "SMALLEST": 3}.items():
         monkeypatch.setattr(chunks, name, size)
+        monkeypatch.setattr(sorted_rows, name, size)
 
 
 def test_in_order_appends_fill_their_chunks():
@@ -77,7 +79,7 @@ BATCHES = st.lists(st.lists(st.integers(0, 200), unique=True, max_size=60), max_
 @given(BATCHES, BATCHES, st.integers(0, 30))
 def test_batches_agree_with_a_dictionary(inserted, removed, sparse):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "SPARSE", sparse)
+        patch.setattr(sorted_rows, "SPARSE", sparse)
         rows, model, undo, states = SortedRows(), {}, [], []
         for number, (some, others) in enumerate(zip(inserted, removed, strict=False)):
             new = sorted(set(some) - set(model))
@@ -132,6 +134,66 @@ def test_an_index_finds_all_rows_with_equal_own_halves(actions):
             same = [expected[key] for key in sorted(expected) if key[0] == own]
             assert tree.equal(own) == same
             assert tree.first_equal(own) == (same[0] if same else None)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sets(PAIRS, min_size=1, max_size=60),
+    st.lists(
+        st.tuples(st.sampled_from(["insert", "delete", "replace", "read", "follow", "undo", "fork"]), PAIRS)
+    ),
+)
+def test_an_index_whose_keys_stay_looks_the_rows_up_later(pairs, actions):
+    # Of the pair (own half, key) the key is unique, as in a table.
+    model = {key: (own, key, 0) for own, key in pairs}
+    table, index = SortedRows(), SortedRows(nested=True)
+    table.merge(sorted(model), [model[key] for key in sorted(model)])
+    entries = sorted((own, key) for own, key, _ in model.values())
+    index.merge(entries, [model[key] for _, key in entries], distinct=True)
+    states = []
+    for number, (action, (own, key)) in enumerate([("follow", (0, 0)), *actions], 1):
+        row = (model[key][0] if key in model else own, key, number)
+        if action in ("follow", "undo"):
+            changed = {key: (own, key, number) for own, key, _ in list(model.values())[::2]}
+            undo_table = table.replace_many(sorted(changed), [changed[key] for key in sorted(changed)])
+            undo_index = index.take_rows_of(table)
+            if action == "follow":
+                model.update(changed)
+            else:
+                for function, *arguments in (undo_index, undo_table):
+                    function(*arguments)
+        elif action == "fork":
+            states.append((index, sorted(model.values(), key=lambda row: row[:2])))
+            table, index = table.fork(), index.fork()
+        elif action == "read":
+            index.equal(own)
+        elif action == "insert" and key not in model:
+            table.insert(key, row)
+            index.insert(row[:2], row)
+            model[key] = row
+        elif key in model and action == "delete":
+            table.delete(key)
+            index.delete(model.pop(key)[:2])
+        elif key in model:
+            table.replace(key, row)
+            index.replace(row[:2], row)
+            model[key] = row
+    assert [row for batch in index.all_rows() for row in batch] == sorted(
+        model.values(), key=lambda row: row[:2]
+    )
+    for seen, expected in states:
+        assert [row for batch in seen.all_rows() for row in batch] == expected
+
+
+def test_an_index_that_was_read_lets_the_rows_of_old_go():
+    table, index = filled(range(20)), SortedRows(nested=True)
+    index.merge([(-key, key) for key in range(19, -1, -1)], [(key,) for key in range(19, -1, -1)])
+    table.replace_many(list(range(20)), [(key, "new") for key in range(20)])
+    index.take_rows_of(table)
+    late = index.chunks[0]
+    assert late._source is not None
+    assert index.equal(-19) == [(19, "new")]
+    assert late._source is None
 
 
 def check(rows, model):

@@ -3,7 +3,8 @@
 from unittest import mock
 
 from quereus_store.modules.conformance.machine import module_machine
-from quereus_store.modules.memory import MemoryModule, chunks
+from quereus_store.modules.memory import MemoryModule, sorted_rows, table
+from quereus_store.modules.memory import chunks as chunk_functions
 
 
 def make_memory(services):
@@ -20,10 +21,17 @@ class TestTinyChunks(module_machine(make_memory, examples=40).TestCase):
 
     @classmethod
     def setUpClass(cls):
-        sizes = {"FULL": 4, "LARGEST": 6, "SMALLEST": 2, "SPARSE": 1}
-        cls.patch = mock.patch.multiple(chunks, **sizes)
-        cls.patch.start()
+        sizes = {"FULL": 4, "LARGEST": 6, "SMALLEST": 2}
+        cls.patches = [
+            mock.patch.multiple(chunk_functions, **sizes),
+            mock.patch.multiple(sorted_rows, **sizes, SPARSE=1),
+            # Two rows are a batch, and indexes look the rows of any batch up later.
+            mock.patch.multiple(table, FEW=1, LATE=1000),
+        ]
+        for patch in cls.patches:
+            patch.start()
 
     @classmethod
     def tearDownClass(cls):
-        cls.patch.stop()
+        for patch in cls.patches:
+            patch.stop()

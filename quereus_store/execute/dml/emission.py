@@ -18,17 +18,18 @@ from quereus_store.errors import (
     ProgrammingError,
 )
 from quereus_store.execute.codegen import kernels
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler, Strict, tuple_display
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml.changes import Change, is_watched, record_changes
 from quereus_store.execute.dml.generation import Loop, MutationCompiler, columns_of, row_display
 from quereus_store.execute.dml.outcome import MutationOutcome, Trouble
 from quereus_store.execute.dml.rules import StatementRules
 from quereus_store.modules.contract import Row, UniqueViolation
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import Arithmetic, BoundExpression
 from quereus_store.plan.mutations import GeneratedPlan, MutationPlan
 from quereus_store.plan.nodes import PlanNode, referenced_columns
 from quereus_store.schema.objects import Operation, TableSchema
+from quereus_store.types import REAL
 
 TROUBLE = (
     Trouble,
@@ -88,8 +89,21 @@ def cells(
         elif convert:
             items.append(compiler.cell(expressions.value(value), column, value.type))
         else:
-            items.append(expressions.value(value))
+            items.append(_element(compiler, expressions, value))
     return tuple_display(items)
+
+
+def _element(compiler: MutationCompiler, expressions: ExpressionCompiler, value: BoundExpression) -> str:
+    """Source of a value that stands in a row, hence where a result can be given a name.
+
+    Arithmetic with reals is NULL where it overflows: infinities and NaN less themselves are not zero.
+    """
+    strict = expressions.strict(value) if isinstance(value, Arithmetic) and value.type is REAL else None
+    if strict is None:
+        return expressions.value(value)
+    result = compiler.module.name("v")
+    source = f"({result} if ({result} := {strict.source}) - {result} == 0.0 else None)"
+    return Strict(source, strict.guards).value()
 
 
 def fill_generated(compiler: MutationCompiler, plan: MutationPlan, rows: str = "new") -> None:

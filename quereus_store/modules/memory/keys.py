@@ -30,7 +30,8 @@ from typing import Any, TypeAlias
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.modules.contract import AccessPath, Comparison, EngineServices, RowFunction
-from quereus_store.modules.memory.chunks import HIGHEST, LOWEST, Key, Position, Row, SortedRows
+from quereus_store.modules.memory.chunks import HIGHEST, LOWEST, Key, Position, Row
+from quereus_store.modules.memory.sorted_rows import SortedRows
 from quereus_store.modules.memory.turning import descending_key
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.types import logical

@@ -27,8 +27,9 @@ from quereus_store.modules.contract import (
     UniqueViolation,
     predicate_function,
 )
-from quereus_store.modules.memory.chunks import MANY, DuplicateKey, Key, SortedRows, gather, sort_by_key
+from quereus_store.modules.memory.chunks import LATE, DuplicateKey, Key, gather, is_sorted, sort_by_key
 from quereus_store.modules.memory.keys import KeyOf, index_key_of, primary_key_of
+from quereus_store.modules.memory.sorted_rows import SortedRows
 from quereus_store.modules.memory.transactions import Snapshot, TableState, Writer
 from quereus_store.schema.objects import IndexSchema, TableSchema, UniqueConstraint, fold
 
@@ -301,39 +302,53 @@ class MemoryTable:
         changes = [(storage_id, own_of(old), own_of(new)) for storage_id, own_of in self._owns]
         if self._unique:
             self._check_row(state, new, [own if own != was else None for _, was, own in changes])
-        _replace_entry(transaction, primary, old_key, key, old, new)
+        notes = transaction.notes
+        if key == old_key:
+            primary.replace(key, new)
+            if notes is not None:
+                notes.append((SortedRows.replace, primary, key, old))
+        else:
+            _move_entry(notes, primary, old_key, key, old, new)
         for storage_id, was, own in changes:
-            _replace_entry(
-                transaction,
-                state.indexes[storage_id],
-                None if was is None else (was, old_key),
-                None if own is None else (own, key),
-                old,
-                new,
-            )
+            tree = state.indexes[storage_id]
+            if own == was and key == old_key:
+                if own is not None:
+                    entry = (own, key)
+                    tree.replace(entry, new)
+                    if notes is not None:
+                        notes.append((SortedRows.replace, tree, entry, old))
+            else:
+                left = None if was is None else (was, old_key)
+                _move_entry(notes, tree, left, None if own is None else (own, key), old, new)
 
     def _update_many(
         self, transaction: Writer, state: TableState, old: Sequence[Row], new: Sequence[Row]
     ) -> bool:
         """Update a batch whose new keys meet no existing one; False, and nothing changed, otherwise."""
         old_keys, keys = self._key.rows(old), self._key.rows(new)
-        if any(state.primary.get(key) is not None for key in compress(keys, map(ne, old_keys, keys))):
+        stay = old_keys == keys
+        if not stay and any(
+            state.primary.get(key) is not None for key in compress(keys, map(ne, old_keys, keys))
+        ):
             return False
-        plans: list[tuple[SortedRows, list[Any], list[Any]]] = [(state.primary, old_keys, keys)]
-        for handle in self._indexes:
-            tree = state.indexes[handle.storage_id]
-            before, after = handle.aligned(old), handle.aligned(new)
-            if handle.storage_id in self._unique:
+        halves = [(handle, handle.aligned(old), handle.aligned(new)) for handle in self._indexes]
+        for handle, before, after in halves:
+            if handle.storage_id in self._unique and before != after:
                 changed = [own for own in compress(after, map(ne, before, after)) if own is not None]
+                tree = state.indexes[handle.storage_id]
                 if _any_taken(tree, sorted(handle.key.without_nulls(changed))):
                     return False
-            entries = _nested(before, old_keys)
-            stays = old_keys == keys and before == after
-            plans.append((tree, entries, entries if stays else _nested(after, keys)))
         token = transaction.savepoint()
         try:
-            for tree, from_keys, to_keys in plans:
-                _replace_entries(transaction, tree, from_keys, to_keys, old, new)
+            _replace_entries(transaction, state.primary, old_keys, keys, old, new)
+            for handle, before, after in halves:
+                tree = state.indexes[handle.storage_id]
+                if stay and before == after:
+                    _follow(transaction, state.primary, tree, before, keys, new)
+                else:
+                    _replace_entries(
+                        transaction, tree, _nested(before, old_keys), _nested(after, keys), old, new
+                    )
         except DuplicateKey:
             transaction.rollback_to(token)
             return False
@@ -402,16 +417,15 @@ def _nested(own: list[Key | None], primary_keys: list[Key]) -> list[Key | None]:
     return [None if half is None else (half, key) for half, key in zip(own, primary_keys, strict=True)]
 
 
-def _replace_entry(
-    transaction: Writer, tree: SortedRows, old_key: Key | None, key: Key | None, old: Row, new: Row
+def _move_entry(
+    notes: list[tuple[Any, ...]] | None,
+    tree: SortedRows,
+    old_key: Key | None,
+    key: Key | None,
+    old: Row,
+    new: Row,
 ) -> None:
-    """Change one row of a tree; a key of None stands for no entry."""
-    notes = transaction.notes
-    if old_key is not None and key is not None and old_key == key:
-        tree.replace(key, new)
-        if notes is not None:
-            notes.append((SortedRows.replace, tree, key, old))
-        return
+    """Change the row and the key of an entry; a key of None stands for no entry."""
     if old_key is not None:
         tree.delete(old_key)
         if notes is not None:
@@ -432,14 +446,8 @@ def _replace_entries(
 ) -> None:
     """Change many rows of a tree; raises DuplicateKey with the tree half changed."""
     log = transaction.log
-    if old_keys is keys or old_keys == keys:
-        kept = [key is not None for key in keys]
-        undo = None
-        if len(keys) * MANY > tree.count:
-            undo = tree.exchange(list(compress(old, kept)), list(compress(rows, kept)))
-        if undo is None:
-            undo = tree.replace_many(*sort_by_key(list(compress(keys, kept)), list(compress(rows, kept))))
-        log(*undo)
+    if old_keys == keys:
+        log(*tree.replace_many(*sort_by_key(keys, rows)))
         return
     same = [key is not None and key == before for before, key in zip(old_keys, keys, strict=True)]
     gone = [key for key, stays in zip(old_keys, same, strict=True) if not stays and key is not None]
@@ -447,6 +455,24 @@ def _replace_entries(
     log(*tree.remove(sorted(gone)))
     log(*tree.merge(*sort_by_key(list(compress(keys, come)), list(compress(rows, come)))))
     log(*tree.replace_many(*sort_by_key(list(compress(keys, same)), list(compress(rows, same)))))
+
+
+def _follow(
+    transaction: Writer,
+    primary: SortedRows,
+    tree: SortedRows,
+    own: list[Any],
+    keys: list[Key],
+    rows: Sequence[Row],
+) -> None:
+    """Put new rows into an index in which their entries stay."""
+    if None in own:
+        held = [half is not None for half in own]
+        own, keys, rows = list(compress(own, held)), list(compress(keys, held)), list(compress(rows, held))
+    if len(own) * LATE > tree.count and not is_sorted(own):
+        transaction.log(*tree.take_rows_of(primary))
+    elif own:
+        transaction.log(*tree.replace_many(*sort_by_key(list(zip(own, keys, strict=True)), rows)))
 
 
 @contextmanager

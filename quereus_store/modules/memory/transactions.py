@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.modules.memory.chunks import SortedRows
+from quereus_store.modules.memory.sorted_rows import SortedRows
 
 
 class TableState:
