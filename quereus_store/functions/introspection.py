@@ -225,7 +225,7 @@ def foreign_key_info(context: IntrospectionContext, name: Value) -> Iterator[_Ro
                 parent,
                 _ACTION_NAMES[key.on_update],
                 _ACTION_NAMES[key.on_delete],
-                0,
+                int(key.deferred),
                 sequence,
                 tags_text(key.tags),
             )

@@ -405,6 +405,21 @@ def build_index(
     return IndexSchema(node.name.name, parts, unique=node.unique, where=node.where, tags=tags_of(node.tags))
 
 
+def check_indexed_columns(node: nodes.CreateIndex, table: TableSchema) -> None:
+    """Refuse a part that names a column which the table does not have (ERROR)."""
+    for part in node.columns:
+        expression = part.expression
+        if isinstance(expression, nodes.Collate):
+            expression = expression.operand
+        if isinstance(expression, nodes.ColumnReference) and expression.table is None:
+            _indexed_column(table, expression)
+
+
+def _indexed_column(table: TableSchema, reference: nodes.ColumnReference) -> int:
+    message = f"Column '{reference.column}' not found in table '{table.name}'"
+    return column_position(table, reference.column, message, reference.position)
+
+
 def _index_part(
     part: nodes.IndexedColumn,
     table: TableSchema,
@@ -418,8 +433,7 @@ def _index_part(
         expression = expression.operand
     explicit = None if written is None else collations.get(written, part.position).name
     if isinstance(expression, nodes.ColumnReference) and expression.table is None:
-        message = f"Column '{expression.column}' not found in table '{table.name}'"
-        position = column_position(table, expression.column, message, expression.position)
+        position = _indexed_column(table, expression)
         column = table.columns[position]
         return IndexPart(
             position,

@@ -34,6 +34,7 @@ from quereus_store.schema.objects import (
     fold,
 )
 from quereus_store.sql import nodes
+from quereus_store.types.json import render_json
 
 _ALWAYS = frozenset((Operation.INSERT, Operation.UPDATE))
 
@@ -186,6 +187,14 @@ def module_arguments(clause: nodes.ModuleClause) -> Mapping[str, Any]:
         for argument in clause.arguments
     }
     return MappingProxyType(arguments) if arguments else NO_TAGS
+
+
+def plain_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Arguments out of a JSON object as a statement can say them: arrays and objects as their JSON text."""
+    return {
+        name: render_json(value) if isinstance(value, list | dict) else value
+        for name, value in arguments.items()
+    }
 
 
 def type_text(spelled: nodes.TypeName | None) -> str | None:

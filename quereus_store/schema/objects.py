@@ -155,7 +155,8 @@ class ForeignKey:
 
     ``parent_columns`` is None when the declaration lists none: the parent's
     primary key, resolved whenever the key is used.  ``parent_schema`` is None for
-    the child's own schema.  ``deferred`` (INITIALLY DEFERRED) is kept for the DDL only.
+    the child's own schema.  ``deferred`` (INITIALLY DEFERRED) is only told, by the DDL
+    and by ``foreign_key_info``.
     """
 
     name: str

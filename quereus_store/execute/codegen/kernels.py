@@ -13,7 +13,7 @@ from math import ceil, isfinite
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.errors import SourcePosition, StatusCode, sql_error
+from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import AccessPath, Row, Table
 from quereus_store.types.comparison import ComparisonMode
@@ -132,6 +132,14 @@ def _different(keys: Sequence[tuple[Any, ...]], identity: KeyIdentity) -> list[t
     return list(
         dict.fromkeys(present) if identity is None else {identity(key): key for key in present}.values()
     )
+
+
+def foreign_identity(value: Any, identity: Callable[[Any], Any]) -> Any:
+    """The identity of a key that may be of another type than its column; such a one is itself."""
+    try:
+        return identity(value)
+    except (TypeError, Error):
+        return type(value), repr(value)
 
 
 def points_rows(

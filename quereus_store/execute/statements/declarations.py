@@ -6,7 +6,6 @@ statements, then the seed rows, as one atomic step: a migration that fails halfw
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,12 +18,14 @@ from quereus_store.execute.statements.lenses import deploy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import SchemaBatches
 from quereus_store.plan.expressions import Column
+from quereus_store.schema.clauses import plain_arguments
 from quereus_store.schema.declared import check_declaration, check_seeds, declaration_hash, items_of
 from quereus_store.schema.differ import Migration, RenamePolicy, migration
 from quereus_store.schema.manager import MAIN, add_schema
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes, parse_script
 from quereus_store.types import TEXT
+from quereus_store.types.json import parse_json
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -125,12 +126,13 @@ def _default_module(declaration: nodes.DeclareSchema) -> nodes.ModuleClause | No
         return None
     written = settings.get("default_vtab_args") or "{}"
     try:
-        arguments = json.loads(written) if isinstance(written, str) else None
+        arguments = parse_json(written) if isinstance(written, str) else None
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         raise sql_error(StatusCode.MISUSE, "default_vtab_args must be a JSON object", declaration.position)
-    pairs = (nodes.ModuleArgument(nodes.Literal.of(value), key) for key, value in arguments.items())
+    plain = plain_arguments(arguments)
+    pairs = (nodes.ModuleArgument(nodes.Literal.of(value), key) for key, value in plain.items())
     return nodes.ModuleClause(name, tuple(pairs))
 
 

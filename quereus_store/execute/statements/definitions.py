@@ -8,6 +8,7 @@ from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.definitions import check_table_expressions
 from quereus_store.schema.builder import Surroundings, TableSettings
+from quereus_store.schema.clauses import plain_arguments
 from quereus_store.schema.manager import MAIN, TEMP
 from quereus_store.schema.objects import TableSchema, fold
 
@@ -27,7 +28,7 @@ def table_settings(session: Session, schema: str = MAIN) -> TableSettings:
         nullable_by_default=options["default_column_nullability"] == "nullable",
         default_collation=options["default_collation"],
         default_module=usual,
-        default_module_arguments=arguments if usual == module else {},
+        default_module_arguments=plain_arguments(arguments) if usual == module else {},
     )
 
 

@@ -12,7 +12,7 @@ from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import UniqueViolation
 from quereus_store.plan.binder.rows import bind_row_expression
-from quereus_store.schema.builder import build_index
+from quereus_store.schema.builder import build_index, check_indexed_columns
 from quereus_store.schema.constraints import add_index, drop_index
 from quereus_store.schema.manager import MAIN, check_index_name, find_relation, put_table
 from quereus_store.schema.objects import IndexSchema, TableSchema
@@ -40,6 +40,7 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
         if not wanted:
             return
         check_policy(session, f"CREATE INDEX {statement.name.name}", table.module)
+        check_indexed_columns(statement, table)
         try:
             _build(session, transaction, table, statement)
         except Error as failure:

@@ -7,7 +7,6 @@ with the reason as its cause.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,7 +19,7 @@ from quereus_store.plan.expressions import Column
 from quereus_store.plan.optimizer import rule_names
 from quereus_store.sql import nodes
 from quereus_store.types import ANY, TEXT, to_text
-from quereus_store.types.json import render_json
+from quereus_store.types.json import parse_json, render_json
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -130,8 +129,8 @@ def _collation(session: Session, name: str, value: Any) -> str:
 
 def _object(session: Session, name: str, value: Any) -> dict[str, Any]:
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+        parsed = parse_json(value if isinstance(value, str) else render_json(dict(value)))
+    except (TypeError, ValueError):
         parsed = None
     if not isinstance(parsed, Mapping):
         raise ValueError(f"Invalid object value for option {name}: {_shown(value)}")

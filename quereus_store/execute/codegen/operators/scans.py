@@ -12,8 +12,11 @@ from quereus_store.functions.registry import guarded_rows
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Literal
-from quereus_store.schema.objects import IndexPart, KeyPart
+from quereus_store.schema.objects import IndexPart, KeyPart, TableSchema
+from quereus_store.types.logical import BOOLEAN, INTEGER, NUMERIC, REAL, LogicalType
 from quereus_store.types.sortkeys import identity_key
+
+_NUMBERS = {INTEGER, REAL, NUMERIC, BOOLEAN}
 
 
 @operator(nodes.TableScan)
@@ -108,16 +111,30 @@ def _key_identity(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
     parts: Sequence[KeyPart | IndexPart] = node.table.primary_key.parts
     if index is not None:
         parts = next(each.parts for each in node.table.indexes if each.name.lower() == index.lower())
-    recipes = [
-        identity_key(values[0].type, False, compiler.services.collation(part.collation))
-        for values, part in zip(node.alternatives, parts, strict=False)
-    ]
-    if all(recipe.is_plain or recipe.plain_without_nan for recipe in recipes):
+    module = compiler.module
+    sources: list[str | None] = []
+    for position, (values, part) in enumerate(zip(node.alternatives, parts, strict=False)):
+        collation = compiler.services.collation(part.collation)
+        types = {value.type for value in values}
+        if len(types) > 1 and not types <= _NUMBERS:
+            known = module.bind(
+                "identity", identity_key(_part_type(node.table, part), False, collation).apply
+            )
+            sources.append(f"{module.helper(kernels.foreign_identity)}(key[{position}], {known})")
+            continue
+        recipe = identity_key(values[0].type, False, collation)
+        plain = recipe.is_plain or recipe.plain_without_nan
+        sources.append(None if plain else module.render(recipe.template, f"key[{position}]"))
+    if not any(sources):
         return ""
-    sources = [
-        compiler.module.render(recipe.template, f"key[{position}]") for position, recipe in enumerate(recipes)
-    ]
-    return f", lambda key: {tuple_display(sources)}"
+    shown = [source or f"key[{position}]" for position, source in enumerate(sources)]
+    return f", lambda key: {tuple_display(shown)}"
+
+
+def _part_type(table: TableSchema, part: KeyPart | IndexPart) -> LogicalType:
+    if isinstance(part, IndexPart):
+        return part.type
+    return table.columns[part.column].type
 
 
 @operator(nodes.Values)
