@@ -252,3 +252,16 @@ def test_an_unknown_kind_of_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "t.xls").write_text("a\n1\n")
     status, _out, err = run("import", "app.qdb", "t", "t.xls")
     assert (status, err.split(";")[0]) == (1, "error: t.xls: unknown kind of file")
+
+
+def test_check_outlives_a_page_that_ends_the_process(run: Run, tmp_path: Path) -> None:
+    run("app.qdb", "-c", "create table t (id integer primary key, v text);")
+    with quereus_store.connect("app.qdb") as connection:
+        connection.executemany("insert into t values (?, ?)", [(n, "x" * 90) for n in range(20_000)])
+    content = (tmp_path / "app.qdb").read_bytes()
+    page = content.index(b"x" * 90, len(content) // 2) // 4096
+    (tmp_path / "app.qdb").write_bytes(content[: page * 4096] + bytes(4096) + content[(page + 1) * 4096 :])
+    status, _out, err = run("check", "app.qdb")
+    assert status == 1
+    assert err.startswith("error: ")
+    assert "damaged" in err
