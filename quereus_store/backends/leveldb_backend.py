@@ -42,6 +42,7 @@ from quereus_store.backends.leveldb_errors import FAILURES, translate
 from quereus_store.backends.leveldb_log import damaged_before_a_later_commit
 from quereus_store.backends.leveldb_transactions import LeveldbReadTransaction, LeveldbWriteTransaction
 from quereus_store.backends.locking import WriterLock, closed
+from quereus_store.backends.permissions import permitted
 from quereus_store.errors import Error, StatusCode, sql_error
 
 
@@ -122,6 +123,8 @@ class LeveldbBackend:
         if not place.exists():
             if not create:
                 self._refuse("the folder does not exist")
+            if not permitted(place.parent, os.W_OK):
+                self._refuse(f"the folder '{place.parent}' may not be written", StatusCode.READONLY)
         elif any(place.iterdir()) and not (place / "CURRENT").exists():
             self._refuse("the folder holds other things than a LevelDB database", StatusCode.NOTADB)
 

@@ -62,6 +62,7 @@ from quereus_store.backends.lmdb_transactions import (
     LmdbWriteTransaction,
 )
 from quereus_store.backends.locking import WriterLock, closed, locked
+from quereus_store.backends.permissions import permitted
 from quereus_store.errors import Error, StatusCode, sql_error
 
 try:
@@ -213,7 +214,7 @@ class LmdbBackend:
                     raise translate(failure, self.path, "open") from failure
                 size //= 2
             except lmdb.ReadonlyError as failure:
-                if self._readonly and os.access(self.path, os.R_OK):
+                if self._readonly and permitted(self.path, os.R_OK):
                     raise self._cannot_open(
                         f"its lock file '{self.path}-lock' may not be written, and readers register there"
                     ) from failure

@@ -1,7 +1,6 @@
 """What is particular to LMDB: growing, threads, faults, and places that are no database."""
 
 import errno
-import os
 import threading
 from pathlib import Path
 
@@ -220,15 +219,6 @@ def test_places_that_are_no_database_are_named(tmp_path: Path) -> None:
         "short",
         "text",
     ]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_file_that_may_not_be_written_is_refused_unless_opened_read_only(tmp_path: Path) -> None:
-    LmdbBackend(tmp_path / "data").close()
-    (tmp_path / "data").chmod(0o444)
-    with pytest.raises(Error) as caught:
-        LmdbBackend(tmp_path / "data")
-    assert caught.value.code is StatusCode.READONLY
 
 
 def test_a_read_only_database_reads_and_refuses_to_write(tmp_path: Path) -> None:

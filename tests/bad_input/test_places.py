@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,6 @@ from quereus_store import InterfaceError, OperationalError
 from quereus_store.catalog.layout import FORMAT_KEY
 from quereus_store.errors import StatusCode
 from tests.bad_input.support import CREW, crew, make, refused, storage
-
-RUNS_AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -147,12 +147,57 @@ def test_opened_read_only(backend: str, tmp_path: Path) -> None:
         assert crew(connection) == CREW
 
 
-@pytest.mark.skipif(RUNS_AS_ROOT, reason="permissions do not bind this user")
-def test_a_read_only_file(tmp_path: Path) -> None:
-    path = tmp_path / "db"
+@pytest.fixture
+def bound_folder() -> Iterator[Path]:
+    """A folder of a user whom permissions bind: the superuser steps down for the time of the test."""
+    with tempfile.TemporaryDirectory() as name:
+        superuser = hasattr(os, "geteuid") and os.geteuid() == 0
+        if superuser:
+            os.chown(name, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            yield Path(name)
+        finally:
+            if superuser:
+                os.seteuid(0)
+            for place in Path(name).rglob("*"):
+                place.chmod(0o700)
+            Path(name).chmod(0o700)
+
+
+def test_a_read_only_file(bound_folder: Path) -> None:
+    path = bound_folder / "db"
     make(path, "lmdb")
     path.chmod(0o444)
     with refused(OperationalError, StatusCode.READONLY, f"cannot open '{path}'"):
         quereus_store.connect(path)
     with quereus_store.connect(path, readonly=True) as connection:
+        assert crew(connection) == CREW
+
+
+def test_a_file_that_may_not_be_read(bound_folder: Path) -> None:
+    path = bound_folder / "db"
+    make(path, "lmdb")
+    path.chmod(0)
+    for options in ({}, {"readonly": True}):
+        with refused(OperationalError, StatusCode.READONLY, f"cannot open '{path}'"):
+            quereus_store.connect(path, **options)
+
+
+def test_a_read_only_folder(backend: str, bound_folder: Path) -> None:
+    path = bound_folder / "folder" / "db"
+    path.parent.mkdir()
+    make(path, backend)
+    if path.is_dir():
+        path.chmod(0o555)
+    for leftover in path.parent.glob("*-lock"):
+        leftover.unlink()
+    path.parent.chmod(0o555)
+    with refused(OperationalError, StatusCode.READONLY, f"cannot open '{path}'"):
+        quereus_store.connect(path, backend=backend)
+    with refused(OperationalError, StatusCode.READONLY, f"cannot open '{path.with_name('new')}'"):
+        quereus_store.connect(path.with_name("new"), backend=backend)
+    path.parent.chmod(0o700)
+    path.chmod(0o700)
+    with quereus_store.connect(path, backend=backend) as connection:
         assert crew(connection) == CREW
