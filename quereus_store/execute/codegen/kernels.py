@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from math import ceil, isfinite
 from operator import itemgetter
@@ -210,6 +211,25 @@ def sort_pass(
     else:
         make = key
         rows.sort(key=lambda row: make(row[index]), reverse=descending)
+    if not missing:
+        return rows
+    return missing + rows if nulls == "first" else rows + missing
+
+
+def sort_by_keys(batches: Batches, keys: list[Any], descending: bool, nulls: str) -> list[Row]:
+    """All rows in the order of ``keys``, to which reading the batches adds one for each row.
+
+    ``nulls`` is as for :func:`sort_pass`; None is the key of NULL.
+    """
+    rows = gather(batches)
+    missing: list[Row] = []
+    if nulls != "none":
+        missing = [row for row, key in zip(rows, keys, strict=True) if key is None]
+        if missing:
+            rows = [row for row, key in zip(rows, keys, strict=True) if key is not None]
+            keys = [key for key in keys if key is not None]
+    # Asked for the key of each row in turn, this gives the next one.
+    rows.sort(key=partial(next, iter(keys)), reverse=descending)
     if not missing:
         return rows
     return missing + rows if nulls == "first" else rows + missing

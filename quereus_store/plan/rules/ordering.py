@@ -1,4 +1,4 @@
-"""Order from an index: a sort that an access path makes needless is dropped.
+"""Order from an index: a sort that an access path makes needless is dropped, or its last term.
 
 Below the sort only operators that keep order may stand: filters, projections, joins that look
 something up for each row of their left side, groupings by what is sorted by.
@@ -37,7 +37,18 @@ def _rewrite(plan: nodes.PlanNode, context: RuleContext, limit: int | None) -> n
         ordered = _ordered(plan.input, plan.terms, context, limit)
         if ordered is not None:
             return ordered
+        plan = _without_given_order(plan, context)
     return nodes.map_inputs(plan, lambda child: _rewrite(child, context, None))
+
+
+def _without_given_order(sort: nodes.Sort, context: RuleContext) -> nodes.Sort:
+    """The sort without its last term where rows come in that order anyway: sorts are stable."""
+    *others, last = sort.terms
+    if not others or last.descending or last.nulls_last:
+        return sort
+    if ascending_key(sort.input, last.expression, last.using, context.services) is None:
+        return sort
+    return replace(sort, terms=tuple(others))
 
 
 def ordered_input(sort: nodes.Sort, context: RuleContext, limit: int | None = None) -> nodes.PlanNode | None:

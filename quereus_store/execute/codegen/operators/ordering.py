@@ -4,6 +4,16 @@ A sort is a series of stable passes, last term first.  Each pass sorts by one
 column of the gathered rows with a C-level key where the declared type allows;
 a term that is no plain column is computed into an extra column first.  NULLs
 are set aside before a pass, so keys never meet None.
+
+A sort by one term that takes computing keeps its keys beside the rows, which stay as they are::
+
+    def sorted0():
+        keys0 = []
+        add0 = keys0.append
+        def rows0():
+            for batch0 in rt.watch.over(table0.scan(x0)):
+                yield [(r0[0], r0[2]) for r0 in batch0 if not add0(r0[2].upper())]
+        return sort_by_keys(rows0(), keys0, False, 'first')
 """
 
 from __future__ import annotations
@@ -13,7 +23,7 @@ from collections.abc import Sequence
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
-from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.sorting import external_sort, external_top
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm
@@ -23,6 +33,8 @@ from quereus_store.types.sortkeys import order_key, reversed_key
 @operator(nodes.Sort)
 def sort(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
     """Gathers all rows, sorts them, and hands them on."""
+    if _is_sorted_by_computed_keys(compiler, node):
+        return _sort_by_computed_keys(compiler, node)
     rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
     gather = compiler.module.helper(kernels.gather)
     name = write_sort(compiler, node.terms, positions)
@@ -31,6 +43,43 @@ def sort(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
         return compiler.over_batches(f"{kernel}({rows}, {name}, {key}, {compiler.share()})", columns)
     in_batches = compiler.module.helper(kernels.in_batches)
     return compiler.over_batches(f"{in_batches}({name}({gather}({rows})))", columns)
+
+
+def _is_sorted_by_computed_keys(compiler: QueryCompiler, node: nodes.Sort) -> bool:
+    """Whether there is one term, and it is no column that sorts itself (but for NaN)."""
+    if compiler.memory_limit or len(node.terms) > 1:
+        return False
+    (term,) = node.terms
+    recipe = order_key(term.expression.type, False, compiler.services.collation(term.using))
+    sorts_itself = recipe.is_plain or recipe.plain_without_nan
+    is_input = isinstance(term.expression, ColumnRef) and term.expression.id in column_ids(node.input.columns)
+    return not (sorts_itself and is_input)
+
+
+def _sort_by_computed_keys(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
+    module = compiler.module
+    (term,) = node.terms
+    expression = term.expression
+    recipe = order_key(expression.type, False, compiler.services.collation(term.using))
+    columns = node.input.columns
+    pipeline = compiler.open(node.input)
+    name, keys, add = module.name("sorted"), module.name("keys"), module.name("add")
+    with module.block(f"def {name}():"):
+        module.line(f"{keys} = []")
+        module.line(f"{add} = {keys}.append")
+        key = compiler.expressions(pipeline).value(expression)
+        if not recipe.is_plain:
+            value = compiler.variable(pipeline, key)
+            key = module.render(recipe.template, value)
+            if expression.nullable:
+                key = f"None if {value} is None else {key}"
+        row = compiler.row_source(pipeline, column_ids(columns))
+        pipeline.clauses.append(Clause("if", f"not {add}({key})"))
+        rows = compiler.close_values(pipeline, lambda _: row)
+        nulls = "none" if not expression.nullable else "last" if term.nulls_last else "first"
+        kernel = module.helper(kernels.sort_by_keys)
+        module.line(f"return {kernel}({rows}, {keys}, {term.descending}, {nulls!r})")
+    return compiler.over_batches(f"{module.helper(kernels.in_batches)}({name}())", columns)
 
 
 @operator(nodes.TopN)
