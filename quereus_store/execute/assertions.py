@@ -141,7 +141,9 @@ def _keyed(
 def assertion_context(session: Session, transaction: ReadView, schema: str) -> BindContext:
     """A context for stored bodies of a schema: its own tables first, then the session's path."""
     others = [name for name in session.schema_path if fold(name) != fold(schema)]
-    return session.engine.bind_context(transaction.catalog, (schema, *others), session.options, {})
+    return session.engine.bind_context(
+        transaction.catalog, (schema, *others), session.options, {}, transaction.started_with
+    )
 
 
 class AssertionGuard:

@@ -241,8 +241,9 @@ class Engine:
         schema_path: Sequence[str] = ("main",),
         options: Mapping[str, Any] | None = None,
         parameters: Mapping[int | str, Any] | None = None,
+        committed: Catalog | None = None,
     ) -> BindContext:
-        """A context for binding one statement."""
+        """A context for binding one statement, within a transaction that found ``committed``."""
         return BindContext(
             catalog=catalog or self._catalog,
             registry=self.registry,
@@ -251,4 +252,5 @@ class Engine:
             schema_path=tuple(schema_path),
             options=options or {},
             parameters=parameters or {},
+            committed=None if committed is catalog else committed,
         )

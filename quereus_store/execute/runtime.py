@@ -6,9 +6,10 @@ functions that need context read the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.execute.committed import committed_rows
 from quereus_store.execute.watch import IDLE, Watch
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder.context import BindContext
@@ -79,6 +80,10 @@ class Runtime:
         """What is asked while rows are read whether to go on; nobody is where no session runs the program."""
         watch: Watch = getattr(self.session, "watch", IDLE)
         return watch
+
+    def committed_rows(self, table: TableSchema) -> Iterator[Row]:
+        """The rows of a table before the current transaction, in the shape that it has now."""
+        return committed_rows(self.session.engine, self.transaction, table)
 
     @property
     def changes(self) -> int:

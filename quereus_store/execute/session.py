@@ -254,7 +254,9 @@ class Session:
 
     def bind_context(self, transaction: ReadView, parameters: Mapping[Any, Any]) -> BindContext:
         """What the binder is told for a statement of this session."""
-        return self.engine.bind_context(transaction.catalog, self.schema_path, self.options, parameters)
+        return self.engine.bind_context(
+            transaction.catalog, self.schema_path, self.options, parameters, transaction.started_with
+        )
 
     def kept_statement(self, key: Any, transaction: ReadView) -> Any:
         """What is kept under a key and still holds for the transaction's catalog and the options."""

@@ -18,6 +18,7 @@ from quereus_store.schema.objects import Catalog, fold
 
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
+    from quereus_store.execute.notification.events import Reshape
 
 DeferredCheck = Callable[["Transaction"], None]
 Verification = Callable[["Transaction"], Callable[[], None] | None]
@@ -30,7 +31,7 @@ class Mark:
     Made for every statement of an explicit transaction, hence a plain class.
     """
 
-    __slots__ = ("announced", "catalog", "changes", "deferred", "tokens")
+    __slots__ = ("announced", "catalog", "changes", "deferred", "reshapes", "tokens")
 
     def __init__(
         self,
@@ -39,12 +40,14 @@ class Mark:
         deferred: int,
         changes: int,
         announced: int,
+        reshapes: int,
     ) -> None:
         self.tokens = tokens
         self.catalog = catalog
         self.deferred = deferred
         self.changes = changes
         self.announced = announced
+        self.reshapes = reshapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,17 @@ class ReadView:
     """What a statement that only reads needs: a snapshot of each module it reads, and their catalog.
 
     ``primary`` is the snapshot of the database's default module, pinned together
-    with the catalog; other modules' snapshots are taken when first asked for.
+    with the catalog; other modules' snapshots are taken when first asked for.  ``started_with`` is the
+    catalog that was found, and ``reshapes`` is what has been done to stored rows since by altering tables.
     """
 
-    __slots__ = ("_readers", "catalog", "engine", "primary")
+    __slots__ = ("_readers", "catalog", "engine", "primary", "reshapes", "started_with")
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.catalog, self.primary = engine.pin()
+        self.started_with = self.catalog
+        self.reshapes: Sequence[Reshape] = ()
         self._readers: dict[str, Any] | None = None
 
     def reader(self, module_name: str) -> Any:
@@ -133,7 +139,6 @@ class Transaction(ReadView):
         "observed",
         "renewed",
         "savepoints",
-        "started_with",
         "timeout",
         "verify",
     )
@@ -152,7 +157,7 @@ class Transaction(ReadView):
         self.explicit = False
         self.committed = False
         self.observed = False
-        self.started_with = self.catalog
+        self.reshapes: list[Reshape] = []
         self.deferred: list[DeferredCheck] = []
         self.changes: list[Any] = []
         self.announced: list[Any] = []
@@ -225,7 +230,14 @@ class Transaction(ReadView):
         tokens = []
         for writer in self._writers.values():
             tokens.append((writer, writer.transaction.savepoint()))
-        return Mark(tokens, self.catalog, len(self.deferred), len(self.changes), len(self.announced))
+        return Mark(
+            tokens,
+            self.catalog,
+            len(self.deferred),
+            len(self.changes),
+            len(self.announced),
+            len(self.reshapes),
+        )
 
     def return_to(self, mark: Mark) -> None:
         """Undo everything since a mark; the mark stays good."""
@@ -238,6 +250,7 @@ class Transaction(ReadView):
         del self.deferred[mark.deferred :]
         del self.changes[mark.changes :]
         del self.announced[mark.announced :]
+        del self.reshapes[mark.reshapes :]
         self.maintained = min(self.maintained, len(self.changes))
 
     def forget(self, mark: Mark) -> None:
@@ -345,5 +358,6 @@ class Transaction(ReadView):
         self.deferred.clear()
         self.changes.clear()
         self.announced.clear()
+        self.reshapes.clear()
         self.maintained = 0
         self.release()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.notification import events
 from quereus_store.modules.contract import Batch, Row
 from quereus_store.schema.objects import ColumnSchema, IndexSchema, KeyPart, PrimaryKey, TableSchema, fold
 
@@ -172,11 +173,15 @@ def carry_over(session: Session, transaction: Transaction, old: TableSchema, res
 
     module = session.engine.module(old.module)
     writer = transaction.writer(old.module)
-    if not _fit(old, reshape):
-        rows = [row for batch in session.engine.table(old).scan(writer) for row in transform(batch)]
-        return Carried(module.rewrite_table(writer, old, reshape.table, lambda batch: []), rows)
+    rows: list[Row] | None = None
     moved = None if sources == tuple(range(len(old.columns))) else transform
-    return Carried(module.rewrite_table(writer, old, reshape.table, moved), None)
+    if _fit(old, reshape):
+        rewritten = module.rewrite_table(writer, old, reshape.table, moved)
+    else:
+        rows = [row for batch in session.engine.table(old).scan(writer) for row in transform(batch)]
+        rewritten = module.rewrite_table(writer, old, reshape.table, lambda batch: [])
+    transaction.reshapes.append(events.Reshape(len(transaction.changes), old, rewritten, moved))
+    return Carried(rewritten, rows)
 
 
 def _fit(old: TableSchema, reshape: Reshape) -> bool:

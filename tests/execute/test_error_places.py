@@ -26,3 +26,16 @@ def test_a_constraint(sql: str, columns: tuple[str, ...], values: tuple[object, 
         assert "line" not in str(caught.value)
         assert caught.value.details["columns"] == columns
         assert caught.value.details["values"] == values
+
+
+def test_a_check_that_fails_at_the_commit() -> None:
+    with quereus_store.connect(":memory:") as con:
+        con.execute(
+            "create table t (id integer primary key, v integer, check ((select count(*) from t) < v))"
+        )
+        con.execute("begin")
+        con.execute("insert into t values (1, 1)")
+        with pytest.raises(quereus_store.IntegrityError) as caught:
+            con.execute("  commit")
+        assert (caught.value.line, caught.value.column) == (1, 3)
+        assert caught.value.details["values"] == (1,)

@@ -82,6 +82,7 @@ class DeferredChecks:
         self._checks = checks
         self._plan = plan
         self._operation = operation
+        self._rebound: dict[Operation, DeferredChecks] = {}
 
     def enqueue(self, runtime: MutationRuntime, new: Sequence[Row], old: Sequence[Row] | None) -> None:
         """Judge these rows when the transaction commits (``old``: what they replaced)."""
@@ -96,12 +97,11 @@ class DeferredChecks:
     ) -> None:
         table = self._table
         if transaction.catalog.version != self._workshop.context.catalog.version:
+            # Not only this table may have been altered, but any that the checks read.
             now = current_table(transaction.catalog, table)
-            if now is None:
-                return
-            if now != table:
+            if now is not None:
                 self._judge_altered(runtime, now, new, old, transaction)
-                return
+            return
         engine = self._workshop.engine
         reader = transaction.reader(table.module)
         if self._operation is Operation.DELETE:
@@ -115,8 +115,9 @@ class DeferredChecks:
             return
         program, reads = self._compiled
         for check, fails in zip(self._checks, program(runtime.fork(reads, transaction)), strict=True):
-            if fails(rows, before):
-                raise check_violation(table, check.constraint)
+            failing = fails(rows, before)
+            if failing:
+                raise check_violation(table, check.constraint, failing[0])
 
     def _judge_altered(
         self,
@@ -126,7 +127,7 @@ class DeferredChecks:
         old: Sequence[Row] | None,
         transaction: Transaction,
     ) -> None:
-        """The table was altered after the write: its checks of today judge the rows of today."""
+        """The schema was changed after the write: the checks of today judge the rows of today."""
         engine = self._workshop.engine
         operation = self._operation
         if not same_layout(now, self._table):
@@ -134,21 +135,29 @@ class DeferredChecks:
                 return
             new = [row for batch in engine.table(now).scan(transaction.reader(now.module)) for row in batch]
             old, operation = None, Operation.INSERT
-        context = engine.bind_context(transaction.catalog, runtime.schema_path, runtime.options)
-        workshop = Workshop(engine, context)
-        plan = replace(self._plan, common_tables=(), new=new_row(context, now), old=new_row(context, now))
-        names = {check.constraint.name.lower() for check in self._checks}
-        checks = tuple(
-            CheckPlan(
-                check,
-                bind_check(context, now, check, operation, plan.new, plan.old, plan.context.variables),
-                True,
+        rebound = self._rebound.get(operation)
+        if rebound is None or rebound._workshop.context.catalog.version != transaction.catalog.version:
+            context = engine.bind_context(
+                transaction.catalog, runtime.schema_path, runtime.options, None, transaction.started_with
             )
+            rebound = self._rebound[operation] = self._bound_anew(Workshop(engine, context), now, operation)
+        if rebound._checks:
+            rebound._judge(runtime, new, old, transaction)
+
+    def _bound_anew(self, workshop: Workshop, now: TableSchema, operation: Operation) -> DeferredChecks:
+        """The same checks over the catalog of the commit."""
+        context = workshop.context
+        plan = replace(self._plan, common_tables=(), new=new_row(context, now), old=new_row(context, now))
+        variables = plan.context.variables
+        # One of the two is still the same whether a constraint or something in it was renamed.
+        names = {check.constraint.name.lower() for check in self._checks}
+        expressions = [check.constraint.expression for check in self._checks]
+        checks = tuple(
+            CheckPlan(check, bind_check(context, now, check, operation, plan.new, plan.old, variables), True)
             for check in now.checks
-            if check.name.lower() in names
+            if check.name.lower() in names or check.expression in expressions
         )
-        if checks:
-            DeferredChecks(workshop, now, checks, plan, operation)._judge(runtime, new, old, transaction)
+        return DeferredChecks(workshop, now, checks, plan, operation)
 
     @cached_property
     def _compiled(self) -> tuple[Any, Any]:

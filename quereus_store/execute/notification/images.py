@@ -86,7 +86,7 @@ class Tellers:
             table, old, new = change.table, change.old, change.new
             for reshape in reshapes:
                 if reshape.position > number and place_of(reshape.before) == place_of(table):
-                    old, new = _reshaped(old, reshape), _reshaped(new, reshape)
+                    old, new = reshaped(old, reshape), reshaped(new, reshape)
                     table = reshape.after
             table = final.get(place_of(table), table) if final else table
             yield from self._teller(table).events(change.operation, old, new)
@@ -100,7 +100,8 @@ class Tellers:
         return known
 
 
-def _reshaped(rows: Sequence[Row], reshape: Reshape) -> Sequence[Row]:
+def reshaped(rows: Sequence[Row], reshape: Reshape) -> Sequence[Row]:
+    """Rows from before an ALTER TABLE as it would have left them."""
     if reshape.transform is None or not rows:
         return rows
     try:

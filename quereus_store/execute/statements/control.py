@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.sql import nodes
 
@@ -27,7 +27,11 @@ def begin(session: Session, statement: nodes.BeginTransaction, parameters: Any) 
 
 def commit(session: Session, statement: nodes.CommitTransaction, parameters: Any) -> Result:
     """End the transaction, keeping its changes."""
-    session.commit()
+    try:
+        session.commit()
+    except Error as error:
+        error.of_statement(statement.position)
+        raise
     return Result()
 
 

@@ -55,7 +55,8 @@ class BindContext:
     ``parameters`` gives the type of each slot (position from 0, or name) by the
     value that it is bound to this time; a slot that is not listed is ANY.  The slots in
     ``nullable_parameters`` may be NULL besides: a batch binds them to many values.
-    ``number`` hands out column numbers, unique within the statement.
+    ``number`` hands out column numbers, unique within the statement.  ``committed`` is the catalog that the
+    transaction began with, where that is another (None elsewhere).
     """
 
     catalog: Catalog
@@ -68,6 +69,7 @@ class BindContext:
     nullable_parameters: frozenset[Slot] = frozenset()
     number: Callable[[], int] = field(default_factory=_numbers)
     references: References = field(default_factory=References)
+    committed: Catalog | None = None
 
 
 def stored_path(schema: str) -> tuple[str, ...]:

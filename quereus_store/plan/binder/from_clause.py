@@ -24,6 +24,7 @@ from quereus_store.plan.binder.relations import (
     expand_view,
     find_relation,
     rename_columns,
+    scan_committed,
     scan_common_table,
     scan_table,
 )
@@ -115,7 +116,9 @@ def _committed(environment: Environment, node: nodes.TableReference) -> PlanNode
         relation = find_relation(environment, None, node.name, node.position)
     if isinstance(relation, ViewSchema):
         raise sql_error(StatusCode.NOTFOUND, f"Table not found: {COMMITTED}.{node.name}", node.position)
-    return scan_table(environment, relation, node.alias, committed=fold(relation.schema) != COMMITTED)
+    if fold(relation.schema) == COMMITTED:
+        return scan_table(environment, relation, node.alias)
+    return scan_committed(environment, relation, node.alias)
 
 
 def _single(

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.functions.registry import TableFunction
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import CommonTableEntry, Environment, References
 from quereus_store.plan.expressions import Column, ColumnRef
-from quereus_store.plan.nodes import CommonTableScan, PlanNode, Project, TableScan
+from quereus_store.plan.nodes import CommonTableScan, PlanNode, Project, TableFunctionScan, TableScan
 from quereus_store.schema.manager import put_view, resolve_relation
 from quereus_store.schema.objects import CollationRank as DeclaredRank
 from quereus_store.schema.objects import ColumnSchema, Derivation, TableSchema, ViewSchema
@@ -62,6 +63,19 @@ def scan_table(
     environment.context.references.tables[table.schema, table.name] = table
     columns = row_columns(environment, table)
     return TableScan(columns, table, tuple(range(len(columns))), alias, committed)
+
+
+def scan_committed(environment: Environment, table: TableSchema, alias: str | None) -> PlanNode:
+    """A scan of a table as it was before the transaction, with the columns that it has now."""
+    before = environment.context.committed
+    if before is None or before.table(table.schema, table.name) == table:
+        return scan_table(environment, table, alias, committed=True)
+    environment.context.references.tables[table.schema, table.name] = table
+    columns = row_columns(environment, table)
+    rows = TableFunction(
+        "committed", lambda runtime: runtime.committed_rows(table), 0, 0, (), needs_context=True
+    )
+    return TableFunctionScan(columns, rows, (), alias)
 
 
 def _check_plannable(

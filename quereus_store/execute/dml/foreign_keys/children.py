@@ -10,6 +10,7 @@ a parent answers for its children.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,7 @@ class ChildCheck:
             workshop = Workshop(
                 engine, engine.bind_context(transaction.catalog, runtime.schema_path, runtime.options)
             )
-            key = next((key for key in now.foreign_keys if key.name.lower() == self._key.name.lower()), None)
+            key = next((key for key in now.foreign_keys if self._is_mine(key)), None)
             if key is None:
                 return
             if not same_layout(now, self._table):
@@ -103,6 +104,11 @@ class ChildCheck:
         orphans = check.orphans(transaction, check.still_there(transaction, rows))
         if orphans:
             raise check.error(orphans[0])
+
+    def _is_mine(self, key: ForeignKey) -> bool:
+        """Whether a key of the table as it is now is this one, renamed perhaps, or one of its tables."""
+        mine = self._key
+        return key.name.lower() == mine.name.lower() or replace(key, name=mine.name, named=mine.named) == mine
 
     def still_there(self, transaction: Any, rows: Sequence[Row]) -> list[Row]:
         """The rows of the table, as they are now, that still have the key that these had."""

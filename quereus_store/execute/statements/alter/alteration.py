@@ -97,9 +97,11 @@ class Alteration:
         except UniqueViolation as violation:
             raise _collision(new, violation) from violation
         changes = self.transaction.changes
+        reshape = Reshape(len(changes), self.table, rewritten, transform)
+        self.transaction.reshapes.append(reshape)
         if changes and self.engine.records_changes:
             # Whoever is told of these changes is told of rows in the new shape.
-            self.transaction.announced.append(Reshape(len(changes), self.table, rewritten, transform))
+            self.transaction.announced.append(reshape)
         return rewritten
 
     # -- indexes ---------------------------------------------------------------------
