@@ -18,6 +18,9 @@ import quereus_store
 from quereus_store.store import building
 from tests.crash import bank, reshaping
 
+OPTIONS: Mapping[str, Mapping[str, int]] = {"lmdb": {}, "leveldb": {"write_buffer_size": 2**16}}
+"""With a small buffer LevelDB writes and compacts files all the time, so kills come in the middle of it."""
+
 
 def tell(*words: object) -> None:
     """One line, in one write that cannot be torn."""
@@ -89,7 +92,7 @@ JOBS: Mapping[str, Callable[[quereus_store.Connection, int], None]] = {
 
 def work(job: str, backend: str, synchronous: str, path: str, number: str) -> None:
     """What a child does until it is killed."""
-    connection = quereus_store.connect(path, backend=backend, synchronous=synchronous)
+    connection = quereus_store.connect(path, backend=backend, synchronous=synchronous, **OPTIONS[backend])
     JOBS[job](connection, int(number))
 
 
