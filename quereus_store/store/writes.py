@@ -34,6 +34,10 @@ from quereus_store.store.transaction import StoreWriter, all_or_nothing
 ROWS_AT_ONCE = 10_000
 """How many rows are encoded together; more would only take memory."""
 
+UPDATED_AT_ONCE = 2_000
+"""How many rows are updated together: they are looked at several times, so both images had better stay in
+the processor's cache."""
+
 
 def row_at(kv: ReadTransaction, rows: RowStore, key: bytes) -> Row | None:
     """The row under a row key."""
@@ -263,12 +267,12 @@ def update(
     """Replace rows; raises UniqueViolation at the first new row in the way, and then replaces none."""
     if len(old) == 1 and _update_one(transaction, rows, indexes, old[0], new[0]):
         return
-    if len(old) <= ROWS_AT_ONCE:
+    if len(old) <= UPDATED_AT_ONCE:
         _update_piece(transaction, rows, indexes, old, new)
         return
     with all_or_nothing(transaction.kv):
-        for start in range(0, len(old), ROWS_AT_ONCE):
-            piece = slice(start, start + ROWS_AT_ONCE)
+        for start in range(0, len(old), UPDATED_AT_ONCE):
+            piece = slice(start, start + UPDATED_AT_ONCE)
             _update_piece(transaction, rows, indexes, old[piece], new[piece])
 
 

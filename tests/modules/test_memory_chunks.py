@@ -207,3 +207,13 @@ def check(rows, model):
         row for batch in rows.between(rows.position(20, False), rows.position(90, True)) for row in batch
     ]
     assert found == [model[key] for key in sorted(model) if 20 <= key <= 90]
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.integers(0, 80)), st.lists(st.integers(-3, 83), max_size=120))
+def test_many_keys_are_looked_up_at_once(many, present, wanted):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_rows, "MANY", many)
+        rows = filled(sorted(present))
+        assert rows.get_many(wanted) == [(key,) if key in present else None for key in wanted]

@@ -24,7 +24,8 @@ from quereus_store.plan.expressions import BoundExpression, Column, subplans
 from quereus_store.plan.nodes import CommonTable, ParameterRows, PlanNode, Project, Values
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.schema.objects import ColumnSchema, TableSchema
-from quereus_store.types import ANY, LogicalType, convert
+from quereus_store.types import ANY, REAL, LogicalType, convert
+from quereus_store.types.values import int_to_float
 
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
@@ -131,7 +132,12 @@ class MutationCompiler(QueryCompiler):
         converter = self.module.bind("converted", _converter(column, source_type))
         clean = self.module.bind("clean", column.type.clean)
         variable = self.module.name("v")
-        return f"({variable} if type({variable} := {value}) in {clean} else {converter}({variable}))"
+        if column.type is not REAL or source_type is REAL:
+            return f"({variable} if type({variable} := {value}) in {clean} else {converter}({variable}))"
+        # Whole numbers among reals are common.
+        kind, real = self.module.name("k"), self.module.helper(int_to_float)
+        otherwise = f"{real}({variable}) if {kind} is int else {converter}({variable})"
+        return f"({variable} if ({kind} := type({variable} := {value})) in {clean} else {otherwise})"
 
 
 @dataclass(slots=True)

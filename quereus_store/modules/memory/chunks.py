@@ -39,7 +39,10 @@ SPARSE = 16
 """With up to so many rows per chunk a batch is written row by row."""
 
 FEW_OF_CHUNK = 8
-"""From one row in so many on, replacing rows of a chunk passes over all of them."""
+"""From one row in so many on, finding or replacing rows of a chunk passes over all of them."""
+
+MANY = 64
+"""From so many keys on, rows are looked up chunk by chunk."""
 
 LATE = 16
 """From one row in so many on, an index looks replaced rows up later."""
@@ -253,13 +256,17 @@ def merged_singly(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[
 
 
 def without(chunk: Chunk, keys: list[Key]) -> tuple[list[Key], list[Row]]:
-    places = places_of(chunk, keys)
-    if len(places) == len(chunk.keys):
-        return [], []
-    keep = bytearray(b"\x01") * len(chunk.keys)
-    for place in places:
-        keep[place] = 0
-    return list(compress(chunk.keys, keep)), list(compress(chunk.rows, keep))
+    gone = set(keys)
+    keep = [key not in gone for key in chunk.keys]
+    left = list(compress(chunk.keys, keep))
+    if len(chunk.keys) - len(left) != len(keys):
+        raise _not_there()
+    return left, list(compress(chunk.rows, keep))
+
+
+def found_in(chunk: Chunk, keys: list[Key]) -> Sequence[Row | None]:
+    """The row, or None, of each of these keys."""
+    return list(map(dict(zip(chunk.keys, chunk.rows, strict=True)).get, keys))
 
 
 def places_of(chunk: Chunk, keys: list[Key]) -> Sequence[int]:
@@ -268,8 +275,12 @@ def places_of(chunk: Chunk, keys: list[Key]) -> Sequence[int]:
     places = [bisect_left(chunk.keys, key) for key in keys]
     found = [chunk.keys[place] for place in places if place < len(chunk.keys)]
     if found != keys:
-        raise InternalError("memory table: a row to be changed is not there")
+        raise _not_there()
     return places
+
+
+def _not_there() -> InternalError:
+    return InternalError("memory table: a row to be changed is not there")
 
 
 def replaced(chunk: Chunk, keys: list[Key], rows: list[Row]) -> list[Row]:

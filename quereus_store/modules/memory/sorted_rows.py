@@ -27,9 +27,11 @@ from collections.abc import Iterable, Iterator
 
 from quereus_store.errors import InternalError
 from quereus_store.modules.memory.chunks import (
+    FEW_OF_CHUNK,
     FULL,
     HIGHEST,
     LARGEST,
+    MANY,
     SAME,
     SMALLEST,
     SPARSE,
@@ -43,7 +45,9 @@ from quereus_store.modules.memory.chunks import (
     Swap,
     Undo,
     adjacent_equal,
+    found_in,
     groups_of,
+    is_sorted,
     merged,
     pieces_of,
     replaced,
@@ -129,6 +133,23 @@ class SortedRows:
                 return chunk.rows[place]
         place = bisect_left(keys, key)
         return chunk.rows[place] if keys[place] == key else None
+
+    def get_many(self, keys: list[Key]) -> list[Row | None]:
+        """The row, or None, of each key; many of them are looked up chunk by chunk."""
+        if len(keys) < MANY:
+            return list(map(self.get, keys))
+        if not is_sorted(keys):
+            ordered = sorted(keys)
+            return list(map(dict(zip(ordered, self.get_many(ordered), strict=True)).get, keys))
+        found: list[Row | None] = []
+        for number, low, high in groups_of(self.lasts, keys):
+            if number == len(self.chunks):
+                found += [None] * (high - low)
+            elif (high - low) * FEW_OF_CHUNK < len(self.chunks[number].keys):
+                found += map(self.get, keys[low:high])
+            else:
+                found += found_in(self.chunks[number], keys[low:high])
+        return found
 
     def position(self, key: Key, after: bool) -> Position:
         """Where the rows from ``key`` on begin; ``after`` leaves out the key itself."""

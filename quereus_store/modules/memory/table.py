@@ -105,8 +105,7 @@ class MemoryTable:
 
     def points(self, transaction: AnyTransaction, keys: Sequence[tuple[Any, ...]]) -> list[Row | None]:
         """The row, or None, of each primary key."""
-        get = transaction.state(self._id).primary.get
-        return list(map(get, map(self._key.key, keys)))
+        return transaction.state(self._id).primary.get_many(list(map(self._key.key, keys)))
 
     def range(
         self,
