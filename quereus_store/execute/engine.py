@@ -71,6 +71,7 @@ class Engine:
         self._persistent: tuple[Module, PersistentCatalog] | None = None
         self.primary_name = fold(default_module)
         self._loaded: dict[int, Catalog] = {}
+        self._actions: tuple[Any, dict[Any, Any]] = (None, {})
         self._statistics: tuple[int, dict[tuple[str, int], Mapping[str, Any] | None]] = (0, {})
         for module in modules:
             self.register_module(module)
@@ -234,6 +235,15 @@ class Engine:
         """An expression over a table's row as a function of a batch."""
         bound, columns = bind_row_expression(self.bind_context(), table, expression)
         return compile_row_function(bound, columns, self)
+
+    def actions(self, context: BindContext) -> dict[Any, Any]:
+        """Where the compiled actions of foreign keys are kept, for all statements over one catalog."""
+        valid_for = (context.catalog.version, tuple(sorted(context.options.items())))
+        kept, actions = self._actions
+        if kept != valid_for:
+            actions = {}
+            self._actions = (valid_for, actions)
+        return actions
 
     def bind_context(
         self,

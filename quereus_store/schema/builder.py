@@ -261,7 +261,9 @@ class _TableBuilder:
                 for position, constraint in inline
             )
             actions = [conflict_of(constraint.conflict_action) for _, constraint in inline]
-            return PrimaryKey(parts, conflict=next((action for action in actions if action), None))
+            return PrimaryKey(
+                parts, conflict=next((action for action in actions if action), None), of_column=True
+            )
         return all_columns_key(columns)
 
     def _with_key_collation(

@@ -104,12 +104,14 @@ class KeyPart:
 class PrimaryKey:
     """The key that identifies a row; ``declared`` is False for the all-columns key.
 
-    An empty ``parts`` with ``declared`` allows at most one row.
+    An empty ``parts`` with ``declared`` allows at most one row.  ``of_column`` tells that ``conflict`` was
+    declared at a column, so that it does not outlive the key.
     """
 
     parts: tuple[KeyPart, ...]
     declared: bool = True
     conflict: ConflictAction | None = None
+    of_column: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

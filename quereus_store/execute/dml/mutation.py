@@ -183,4 +183,4 @@ def compile_mutation(
     meters: Meters | None = None,
 ) -> CompiledMutation:
     """Compile a bound mutation; raises ERROR for foreign keys that do not fit their parents."""
-    return compile_in(Workshop(engine, context, meters=meters), plan, enclosing=enclosing)
+    return compile_in(Workshop(engine, context, engine.actions(context), meters), plan, enclosing=enclosing)

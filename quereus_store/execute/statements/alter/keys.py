@@ -28,9 +28,8 @@ def alter_primary_key(alteration: Alteration, action: nodes.AlterPrimaryKey) -> 
             )
         seen.add(fold(part.name))
     old = table.primary_key
-    # A conflict clause on the column itself goes with the old key, one on the table stays; a key of
-    # one column is taken to have been declared at the column.
-    conflict = old.conflict if len(old.parts) != 1 else None
+    # A conflict clause on the column itself goes with the old key, one on the table stays.
+    conflict = None if old.of_column else old.conflict
     table = _with_key_collation(alteration, table, action)
     parts = key_parts(action.columns, table.columns)
     new = replace(table, primary_key=PrimaryKey(parts, conflict=conflict))
