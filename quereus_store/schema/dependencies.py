@@ -15,13 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quereus_store.schema.manager import (
-    DEFAULT_PATH,
-    assertions_of,
-    find_in_schema,
-    tables_of,
-    views_of,
-)
+from quereus_store.schema.manager import DEFAULT_PATH, assertions_of, find_in_schema, tables_of, views_of
 from quereus_store.schema.objects import AssertionSchema, Catalog, TableSchema, ViewSchema, fold
 from quereus_store.schema.rename import ChangedWorld, key_of
 from quereus_store.schema.scopes import Follower, RelationKey, Scope

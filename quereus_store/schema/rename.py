@@ -24,7 +24,8 @@ from quereus_store.schema.constraints import (
     check_backing_names,
     check_index_name,
 )
-from quereus_store.schema.manager import DEFAULT_PATH, check_rename, find_relation, tables_of, views_of
+from quereus_store.schema.manager import DEFAULT_PATH, find_relation, tables_of, views_of
+from quereus_store.schema.naming import check_rename
 from quereus_store.schema.objects import (
     Catalog,
     CheckConstraint,

@@ -27,14 +27,9 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row, UniqueViolation
 from quereus_store.schema.builder import build_table
 from quereus_store.schema.clauses import module_arguments, tags_of
-from quereus_store.schema.manager import (
-    MAIN,
-    check_materialized_view_name,
-    check_table_name,
-    find_in_schema,
-    is_maintained,
-    put_table,
-)
+from quereus_store.schema.dropping import is_maintained
+from quereus_store.schema.manager import MAIN, find_in_schema, put_table
+from quereus_store.schema.naming import check_materialized_view_name, check_table_name
 from quereus_store.schema.objects import (
     NO_TAGS,
     ColumnSchema,

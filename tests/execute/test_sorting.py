@@ -56,7 +56,7 @@ def test_rows_come_in_the_order_of_all_terms(
 
 
 @pytest.mark.parametrize(
-    "order, terms",
+    ("order", "terms"),
     [
         ("upper(word), id", "upper(word)"),
         ("upper(word), id desc", "upper(word), id desc"),

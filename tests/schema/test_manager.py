@@ -5,7 +5,7 @@
 import pytest
 
 from quereus_store.errors import Error, StatusCode
-from quereus_store.schema import manager
+from quereus_store.schema import changes, dropping, manager, naming
 from quereus_store.schema.objects import TableSchema, ViewSchema
 from tests.schema.support import catalog, table
 
@@ -58,7 +58,7 @@ def test_a_name_that_is_not_there():
 
 
 def test_names_of_new_tables():
-    check = manager.check_table_name
+    check = naming.check_table_name
     assert check(CATALOG, "main", "only")
     assert not check(CATALOG, "main", "Crew", if_not_exists=True)
     assert not check(CATALOG, "main", "mv", if_not_exists=True)
@@ -72,17 +72,17 @@ def test_names_of_new_tables():
 
 
 def test_names_of_new_views_and_assertions():
-    check = manager.check_view_name
+    check = naming.check_view_name
     assert not check(CATALOG, "main", "v", if_not_exists=True)
     assert message(check, "main", "v") == (StatusCode.ERROR, "View 'main.v' already exists")
     taken = "Schema 'main': Cannot add view 'crew', a table with the same name already exists."
     assert message(check, "main", "crew", if_not_exists=True) == (StatusCode.ERROR, taken)
-    check = manager.check_materialized_view_name
+    check = naming.check_materialized_view_name
     assert not check(CATALOG, "main", "mv", if_not_exists=True)
     for name in ("mv", "v", "crew"):
         text = f"Cannot create materialized view 'main.{name}': a table or view with the same name already exists"
         assert message(check, "main", name) == (StatusCode.CONSTRAINT, text)
-    check = manager.check_assertion_name
+    check = naming.check_assertion_name
     assert not check(CATALOG, "main", "OK", if_not_exists=True)
     assert message(check, "main", "ok") == (StatusCode.ERROR, "Assertion ok already exists")
     assert check(CATALOG, "temp", "ok")
@@ -90,7 +90,7 @@ def test_names_of_new_views_and_assertions():
 
 def test_names_of_new_indexes():
     ship, crew = CATALOG.table("main", "ship"), CATALOG.table("main", "crew")
-    check = manager.check_index_name
+    check = naming.check_index_name
     assert check(CATALOG, crew, "fresh")
     assert check(CATALOG, crew, "uq"), "a hidden index takes its name on its own table only"
     assert message(check, ship, "uq") == (StatusCode.CONSTRAINT, "Index uq already exists on table ship")
@@ -102,34 +102,34 @@ def test_names_of_new_indexes():
 @pytest.mark.parametrize(
     ("function", "name", "text"),
     [
-        (manager.table_to_drop, "v", "Table v not found in schema main"),
-        (manager.view_to_drop, "crew", "View 'main.crew' does not exist"),
-        (manager.view_to_drop, "mv", "'mv' is a materialized view — use DROP MATERIALIZED VIEW"),
+        (dropping.table_to_drop, "v", "Table v not found in schema main"),
+        (dropping.view_to_drop, "crew", "View 'main.crew' does not exist"),
+        (dropping.view_to_drop, "mv", "'mv' is a materialized view — use DROP MATERIALIZED VIEW"),
         (
-            manager.materialized_view_to_drop,
+            dropping.materialized_view_to_drop,
             "v",
             "'v' is a view, not a materialized view — use DROP VIEW",
         ),
         (
-            manager.materialized_view_to_drop,
+            dropping.materialized_view_to_drop,
             "crew",
             "'crew' is a table, not a materialized view — use DROP TABLE",
         ),
-        (manager.index_to_drop, "uq", "no such index: uq"),
-        (manager.assertion_to_drop, "no", "Assertion no not found in schema main"),
+        (dropping.index_to_drop, "uq", "no such index: uq"),
+        (dropping.assertion_to_drop, "no", "Assertion no not found in schema main"),
     ],
 )
 def test_drops_of_what_is_not_there(function, name, text):
     assert message(function, "main", name)[1] == text
     assert message(function, "nowhere", name)[1] == "Schema not found: nowhere"
-    if function is manager.view_to_drop and name == "mv":
+    if function is dropping.view_to_drop and name == "mv":
         assert message(function, "main", name, if_exists=True)[1] == text
     else:
         assert function(CATALOG, "main", name, if_exists=True) is None
 
 
 def test_drop_table_means_materialized_views_too():
-    assert isinstance(manager.table_to_drop(CATALOG, "main", "mv"), TableSchema)
+    assert isinstance(dropping.table_to_drop(CATALOG, "main", "mv"), TableSchema)
 
 
 def test_foreign_keys_by_parent():
@@ -147,14 +147,14 @@ def test_a_catalog_is_a_value():
     after = manager.remove_assertion(after, after.schema("main").assertions["ok"])
     assert CATALOG.table("main", "crew") is crew
     assert after.version > CATALOG.version
-    events = [(change.type, change.object.name) for change in manager.changes(CATALOG, after)]
+    events = [(change.type, change.object.name) for change in changes.changes(CATALOG, after)]
     assert events == [
         ("table_removed", "crew"),
         ("view_removed", "v"),
         ("assertion_removed", "ok"),
         ("table_added", "sailors"),
     ]
-    assert manager.changes(CATALOG, CATALOG) == []
+    assert changes.changes(CATALOG, CATALOG) == []
 
 
 def test_schemas_come_and_go():

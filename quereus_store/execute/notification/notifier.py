@@ -44,7 +44,7 @@ from quereus_store.execute.notification.events import (
 from quereus_store.execute.notification.images import Tellers
 from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
 from quereus_store.modules.contract import ChangeCounting
-from quereus_store.schema.manager import changes
+from quereus_store.schema.changes import changes
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 
 if TYPE_CHECKING:

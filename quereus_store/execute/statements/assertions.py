@@ -9,7 +9,8 @@ from quereus_store.execute.assertions import assertion_label, compile_assertion
 from quereus_store.execute.results import Result
 from quereus_store.execute.transactions import Transaction
 from quereus_store.schema.builder import build_assertion
-from quereus_store.schema.manager import MAIN, check_assertion_name, put_assertion
+from quereus_store.schema.manager import MAIN, put_assertion
+from quereus_store.schema.naming import check_assertion_name
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:

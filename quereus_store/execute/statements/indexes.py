@@ -14,7 +14,8 @@ from quereus_store.modules.contract import UniqueViolation
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.schema.builder import build_index, check_indexed_columns
 from quereus_store.schema.constraints import add_index, drop_index
-from quereus_store.schema.manager import MAIN, check_index_name, find_relation, put_table
+from quereus_store.schema.manager import MAIN, find_relation, put_table
+from quereus_store.schema.naming import check_index_name
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes

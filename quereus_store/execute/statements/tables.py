@@ -22,22 +22,24 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder import bind_query
 from quereus_store.plan.expressions import Column
 from quereus_store.schema.builder import build_table
-from quereus_store.schema.manager import (
-    MAIN,
+from quereus_store.schema.dropping import (
     assertion_to_drop,
-    check_foreign_key_collations,
-    check_table_name,
     index_to_drop,
     materialized_view_to_drop,
+    table_to_drop,
+    view_to_drop,
+)
+from quereus_store.schema.manager import (
+    MAIN,
+    check_foreign_key_collations,
     parent_of,
     put_table,
     remove_assertion,
     remove_table,
     remove_view,
-    table_to_drop,
     tables_of,
-    view_to_drop,
 )
+from quereus_store.schema.naming import check_table_name
 from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema
 from quereus_store.schema.tags import check_table_tags
 from quereus_store.sql import nodes, quote_identifier

@@ -10,7 +10,8 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder import Environment, bind_query
 from quereus_store.schema.builder import build_view
-from quereus_store.schema.manager import MAIN, check_view_name, put_view
+from quereus_store.schema.manager import MAIN, put_view
+from quereus_store.schema.naming import check_view_name
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:
