@@ -18,15 +18,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice, repeat
-from operator import itemgetter, length_hint, lt
+from itertools import chain, islice
+from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import lmdb
 
+from quereus_store.backends import lmdb_calls
 from quereus_store.backends.contract import Item, Previous, Savepoint
 from quereus_store.backends.lmdb_errors import translate
 from quereus_store.backends.lmdb_long_keys import DIRECT, MARKER, Bucket, bucket_key
@@ -45,7 +45,6 @@ _get_ident = threading.get_ident
 _FAILURES = (lmdb.Error, OSError)
 _READ_FAILURES = (lmdb.Error, OSError, AttributeError)
 _key_of: Callable[[Item], bytes] = itemgetter(0)
-_value_of: Callable[[Item], bytes] = itemgetter(1)
 
 
 class LmdbReadTransaction:
@@ -277,7 +276,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return
         if self._savepoints:
             self._undo.append(((key,), (self.get(key),)))
-        self._run(_put, key, value)
+        self._run(lmdb_calls.put, key, value)
 
     def insert(self, key: bytes, value: bytes) -> bool:
         """Store an item unless its key exists; whether it was stored."""
@@ -299,13 +298,13 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if self._savepoints:
             keys = list(map(_key_of, items))
             self._undo.append((keys, previous or self.get_many(keys)))
-        self._run(_put_many, items)
+        self._run(lmdb_calls.put_many, items)
 
     def insert_many(self, items: Sequence[Item]) -> int | None:
         """Store items up to the first whose key exists; its index, or None."""
         if not items:
             return None
-        existing: int | None = self._run(_insert_many, items)
+        existing: int | None = self._run(lmdb_calls.insert_many, items)
         if self._savepoints:
             self._undo.append((list(map(_key_of, items[:existing])), None))
         return existing
@@ -314,7 +313,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         """Store items that are known to be new; False if some were not."""
         if not items:
             return True
-        all_new: bool = self._run(_put_new, items)
+        all_new: bool = self._run(lmdb_calls.put_new, items)
         if self._savepoints:
             self._undo.append((list(map(_key_of, items)), None))
         return all_new
@@ -339,7 +338,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return
         if self._savepoints:
             self._undo.append((keys, previous or self.get_many(keys)))
-        self._run(_delete_many, keys)
+        self._run(lmdb_calls.delete_many, keys)
 
     def delete_range(self, lower: bytes, upper: bytes | None) -> int:
         """Remove a range; returns how many keys it had."""
@@ -353,7 +352,8 @@ class LmdbWriteTransaction(LmdbReadTransaction):
 
     def savepoint(self) -> Savepoint:
         """Mark this state."""
-        if self._direct != _get_ident():
+        # Another thread is found out when it writes.
+        if not self._direct:
             self._check()
         token = self._last_token = self._last_token + 1
         self._savepoints.append((token, len(self._undo)))
@@ -367,11 +367,11 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         notes, self._undo = self._undo[start:], self._undo[:start]
         del self._savepoints[index + 1 :]
         for keys, values in reversed(notes):
-            self._run(_restore, keys, values() if callable(values) else values)
+            self._run(lmdb_calls.restore, keys, values() if callable(values) else values)
 
     def release(self, savepoint: Savepoint) -> None:
         """Forget a savepoint and later ones."""
-        if self._direct != _get_ident():
+        if not self._direct:
             self._check()
         savepoints = self._savepoints
         if savepoints and savepoints[-1][0] == savepoint:
@@ -487,8 +487,8 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             except _FAILURES as failure:
                 raise self._fail(failure) from failure
         if self._journal is not None:
-            if function is _insert_many and result is not None:
-                function, arguments = _put_many, (arguments[0][:result],)
+            if function is lmdb_calls.insert_many and result is not None:
+                function, arguments = lmdb_calls.put_many, (arguments[0][:result],)
             self._journal.append((function, arguments))
         return result
 
@@ -527,104 +527,3 @@ class LmdbWriteTransaction(LmdbReadTransaction):
     def note_long_key(self) -> None:
         """The marker is there from now on."""
         self._has_long_keys = True
-
-
-# --- the calls on an LMDB transaction, as they are run and replayed ----------------------------------------
-
-
-def _put(transaction: LmdbWriteTransaction, key: bytes, value: bytes) -> None:
-    if len(key) <= DIRECT:
-        transaction.txn.put(key, value)
-        return
-    _change_bucket(transaction, key, value)
-
-
-def _change_bucket(transaction: LmdbWriteTransaction, key: bytes, value: bytes | None) -> None:
-    txn, place = transaction.txn, bucket_key(key)
-    bucket = Bucket(txn.get(place))
-    if value is None:
-        bucket.delete(key)
-    else:
-        bucket.put(key, value)
-        if not transaction.has_long_keys:
-            txn.put(MARKER, b"")
-            transaction.note_long_key()
-    packed = bucket.pack()
-    if packed is None:
-        txn.delete(place)
-    else:
-        txn.put(place, packed)
-
-
-def _any_long(keys: Sequence[bytes]) -> bool:
-    return max(map(len, keys)) > DIRECT
-
-
-def _put_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> None:
-    if not items:
-        return
-    if _any_long(list(map(_key_of, items))):
-        for key, value in items:
-            _put(transaction, key, value)
-    else:
-        transaction.txn.cursor().putmulti(items)
-
-
-def _insert_many(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:
-    keys = list(map(_key_of, items))
-    if _any_long(keys):
-        return _insert_each(transaction, items)
-    cursor = transaction.txn.cursor()
-    if all(map(lt, keys, islice(keys, 1, None))):
-        lowest, highest, distinct = keys[0], keys[-1], True
-    else:
-        lowest, highest, distinct = min(keys), max(keys), len(set(keys)) == len(keys)
-    if distinct and not (cursor.set_range(lowest) and cursor.key() <= highest):
-        # No key stands where they go: all of them are new.
-        cursor.putmulti(items)
-        return None
-    # all() stops at the first refusal, and the iterator then tells how far it got.
-    rest = iter(keys)
-    if all(map(cursor.put, rest, map(_value_of, items), repeat(True), repeat(False))):
-        return None
-    return len(keys) - length_hint(rest) - 1
-
-
-def _put_new(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> bool:
-    if _any_long([key for key, _ in items]):
-        return {_insert_each(transaction, (item,)) for item in items} == {None}
-    _, added = transaction.txn.cursor().putmulti(items, True, False)
-    return bool(added == len(items))
-
-
-def _insert_each(transaction: LmdbWriteTransaction, items: Sequence[Item]) -> int | None:
-    for index, (key, value) in enumerate(items):
-        if transaction.get(key) is not None:
-            return index
-        _put(transaction, key, value)
-    return None
-
-
-def _delete_many(transaction: LmdbWriteTransaction, keys: Sequence[bytes]) -> None:
-    if not _any_long(keys):
-        deque(map(transaction.txn.delete, keys), maxlen=0)
-        return
-    for key in keys:
-        if len(key) <= DIRECT:
-            transaction.txn.delete(key)
-        else:
-            _change_bucket(transaction, key, None)
-
-
-def _restore(
-    transaction: LmdbWriteTransaction, keys: Sequence[bytes], values: Sequence[bytes | None] | None
-) -> None:
-    if values is None:
-        absent: Sequence[bytes] = keys
-    else:
-        absent = [key for key, value in zip(keys, values, strict=True) if value is None]
-        _put_many(
-            transaction, [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
-        )
-    if absent:
-        _delete_many(transaction, absent)

@@ -63,6 +63,8 @@ class Session:
         self._cached = cached_statements
         self._statements: dict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = {}
         self._open_results: WeakSet[Result] = WeakSet()
+        # Asked by every statement, and a WeakSet is slow to tell.
+        self._may_have_open_results = False
 
     # -- statements --------------------------------------------------------------
 
@@ -317,6 +319,7 @@ class Session:
             statement = self._current(key, statement, transaction, parameters)
             result = statement.run(statement.runtime(self, transaction, parameters))
             self._open_results.add(result)
+            self._may_have_open_results = True
             return result
         view = ReadView(self.engine)
         try:
@@ -366,7 +369,8 @@ class Session:
         transaction = self.transaction
         if transaction is None:
             return self._write_alone(change, self._begin())
-        self.drain_results()
+        if self._may_have_open_results:
+            self.drain_results()
         try:
             return self._write_within(change, transaction)
         except OperationalError as error:
@@ -513,10 +517,11 @@ class Session:
 
     def drain_results(self) -> None:
         """Read open results to their end, before what they read changes."""
-        if self._open_results:
+        if self._may_have_open_results:
             for result in list(self._open_results):
                 result.drain()
             self._open_results.clear()
+            self._may_have_open_results = False
 
     def close(self) -> None:
         """Roll an open transaction back and forget everything."""

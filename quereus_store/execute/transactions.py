@@ -257,19 +257,22 @@ class Transaction(ReadView):
         """Give a mark up; what was done since stays."""
         for writer, token in mark.tokens:
             writer.transaction.release(token)
-        if self._marks > 1:
-            self._marks -= 1
-        else:
-            self._drop_marks(1)
+        self._marks -= 1
+        if self._marks == 0:
+            self._forget_starts()
 
     def _drop_marks(self, count: int) -> None:
-        """So many marks are gone; without any, modules need not remember what they overwrite."""
+        """So many marks are gone."""
         self._marks -= count
         if self._marks == 0:
-            for writer in self._writers.values():
-                if writer.start is not None:
-                    writer.transaction.release(writer.start)
-                    writer.start = None
+            self._forget_starts()
+
+    def _forget_starts(self) -> None:
+        """There is no mark any more, so modules need not remember what they overwrite."""
+        for writer in self._writers.values():
+            if writer.start is not None:
+                writer.transaction.release(writer.start)
+                writer.start = None
 
     def open_savepoint(self, name: str) -> None:
         """SAVEPOINT."""

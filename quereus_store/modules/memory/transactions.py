@@ -149,7 +149,8 @@ class Writer:
 
     def savepoint(self) -> int:
         """Mark the present state."""
-        self._check_open()
+        if self._finish is None:
+            raise _finished()
         self._marks.append(len(self._undo))
         self.notes = self._undo
         return len(self._marks) - 1
@@ -165,9 +166,11 @@ class Writer:
 
     def release(self, token: int) -> None:
         """Forget the mark and the later ones."""
-        self._check_token(token)
-        del self._marks[token:]
-        if not self._marks:
+        marks = self._marks
+        if token != len(marks) - 1 or token < 0:
+            self._check_token(token)
+        del marks[token:]
+        if not marks:
             self._undo.clear()
             self.notes = None
 
