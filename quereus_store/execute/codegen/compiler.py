@@ -195,17 +195,31 @@ class QueryCompiler:
             return pipeline.source
         element = self.row_source(pipeline, output)
         if pipeline.has_one_batch:
-            loop = replace(pipeline.loop, source=pipeline.only_batch)
-            clauses = " ".join(clause.render() for clause in (loop, *pipeline.clauses))
-            return f"([{element} {clauses}],)"
-        name = self.module.name("rows")
-        with self.module.block(f"def {name}():"):
-            self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
-        return f"{name}()"
+            return f"({self._only_list(pipeline, element)},)"
+        return self._rows_function(pipeline, element)
 
     def close_values(self, pipeline: Pipeline, elements: Callable[[ExpressionCompiler], str]) -> str:
         """Finish a pipeline whose rows are made by other source than plain columns."""
-        element = elements(self.expressions(pipeline))
+        return self._rows_function(pipeline, elements(self.expressions(pipeline)))
+
+    def list_of(self, node: nodes.PlanNode) -> str:
+        """Source of a list of all rows of a plan."""
+        pipeline, output = self.open(node), column_ids(node.columns)
+        gather = self.module.helper(kernels.gather)
+        if pipeline.passes_batches_through(output) and not pipeline.prologue:
+            return f"{gather}({pipeline.source})"
+        element = self.row_source(pipeline, output)
+        if pipeline.has_one_batch:
+            return self._only_list(pipeline, element)
+        return f"{gather}({self._rows_function(pipeline, element)})"
+
+    @staticmethod
+    def _only_list(pipeline: Pipeline, element: str) -> str:
+        loop = replace(pipeline.loop, source=pipeline.only_batch)
+        clauses = " ".join(clause.render() for clause in (loop, *pipeline.clauses))
+        return f"[{element} {clauses}]"
+
+    def _rows_function(self, pipeline: Pipeline, element: str) -> str:
         name = self.module.name("rows")
         with self.module.block(f"def {name}():"):
             self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")

@@ -393,60 +393,55 @@ def flagged_union(
 
 def recurse(
     seed: Batches,
-    step: Callable[[list[Row]], Batches],
+    step: Callable[[list[Row]], list[Row]],
     key: Callable[[Row], Any] | None,
     distinct: bool,
     rounds: int,
     name: str,
 ) -> Iterator[list[Row]]:
-    """Semi-naive evaluation of a recursive common table."""
-    seen: set[Any] = set()
+    """Semi-naive evaluation of a recursive common table: the rows of each round are the input of the next.
 
-    def fresh(batches: Batches) -> list[Row]:
-        if not distinct:
-            return list(chain.from_iterable(batches))
-        return [
-            row
-            for k, row in keyed(chain.from_iterable(batches), key)
-            if k not in seen and not seen.add(k)  # type: ignore[func-returns-value]
-        ]
-
-    def rounds_of_rows() -> Iterator[list[Row]]:
-        working = fresh(seed)
-        passed = 0
+    The rows of many small rounds make one batch; the first come at once, then never more are read ahead than
+    have been handed out already.  So a LIMIT above an endless source is reached in time, and what fails fails
+    after the rows before it.
+    """
+    fresh = _not_met_before(key) if distinct else None
+    most = rounds if rounds > 0 else _ALL_ROWS
+    handed = ahead = passed = 0
+    waiting: list[Row] = []
+    try:
+        working = gather(seed)
+        if fresh is not None:
+            working = fresh(working)
         while working:
-            yield working
-            working = fresh(step(working))
-            passed += 1
-            if working and passed > rounds > 0:
+            if passed > most:
                 raise sql_error(
                     StatusCode.ERROR,
                     f"Recursive CTE '{name}' exceeded maximum iteration limit ({rounds})",
                 )
-
-    return growing_batches(rounds_of_rows())
-
-
-def growing_batches(pieces: Iterable[list[Row]]) -> Iterator[list[Row]]:
-    """Small pieces as batches: the first at once, then never more ahead than has been handed out already.
-
-    So a LIMIT above an endless source is reached in time, and what fails fails after the rows before it.
-    """
-    handed = 0
-    waiting: list[Row] = []
-    try:
-        for piece in pieces:
-            waiting += piece
-            if len(waiting) > min(handed, BATCH_SIZE):
+            waiting += working
+            if len(waiting) > ahead:
                 yield waiting
                 handed += len(waiting)
+                ahead = min(handed, BATCH_SIZE)
                 waiting = []
+            working = step(working)
+            if fresh is not None:
+                working = fresh(working)
+            passed += 1
     except Exception:
         if waiting:
             yield waiting
         raise
     if waiting:
         yield waiting
+
+
+def _not_met_before(key: Callable[[Row], Any] | None) -> Callable[[list[Row]], list[Row]]:
+    """A function that drops the rows that it has been given before."""
+    seen: set[Any] = set()
+    add = seen.add
+    return lambda rows: [row for k, row in keyed(rows, key) if k not in seen and not add(k)]
 
 
 @dataclass(frozen=True, slots=True)

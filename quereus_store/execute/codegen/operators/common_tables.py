@@ -65,7 +65,7 @@ def recursion(compiler: QueryCompiler, node: nodes.Recursion) -> Pipeline:
     compiler.working_sets[node.table_id] = working
     step = module.name("step")
     with module.block(f"def {step}({working}):"):
-        module.line(f"return {compiler.rows_of(node.step)}")
+        module.line(f"return {compiler.list_of(node.step)}")
     if outside is not None:
         compiler.common_tables[node.table_id] = outside
     key = row_identity(compiler, node.columns, ["BINARY"] * len(node.columns))
