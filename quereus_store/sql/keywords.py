@@ -27,6 +27,17 @@ RESERVED: frozenset[str] = _words(
 
 CONTEXTUAL: frozenset[str] = _words("action cascade check default key like on references restrict set unique")
 
+TWO_WORD_TYPES: frozenset[str] = frozenset(
+    {
+        "double precision",
+        "character varying",
+        "char varying",
+        "bit varying",
+        "national character",
+        "national char",
+    }
+)
+
 SOFT: frozenset[str] = _words(
     """
     any code collation column context cube data defaults domain do escape exclude filter first for glob

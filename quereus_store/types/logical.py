@@ -146,7 +146,8 @@ _BY_FRAGMENT: tuple[tuple[str, LogicalType], ...] = (
 
 
 def _bare(name: str) -> str:
-    return name.partition("(")[0].strip().upper()
+    bare = name.partition("(")[0].strip().upper()
+    return bare.removesuffix(" WITH TIME ZONE").removesuffix(" WITHOUT TIME ZONE")
 
 
 def type_from_name(name: str | None) -> LogicalType:

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from quereus_store.errors import SourcePosition
-from quereus_store.sql.keywords import CONTEXTUAL, FUNCTION_NAMES, RESERVED
+from quereus_store.sql.keywords import CONTEXTUAL, FUNCTION_NAMES, RESERVED, TWO_WORD_TYPES
 from quereus_store.sql.lexer import BLOB, INTEGER, PARAMETER, QUOTED, REAL, STRING, Token
 from quereus_store.sql.nodes import (
     Between,
@@ -139,16 +139,6 @@ _OPERAND_STARTS = frozenset(
 _CALL_WORDS = FUNCTION_NAMES | {"row"}
 _QUERY_STARTS = frozenset({"select", "values", "with", "insert", "update", "delete"})
 _AFTER_QUERY = frozenset({")", "union", "intersect", "except", "diff", "order", "limit", "with"})
-_TWO_WORD_TYPES = frozenset(
-    {
-        ("double", "precision"),
-        ("character", "varying"),
-        ("char", "varying"),
-        ("bit", "varying"),
-        ("national", "character"),
-        ("national", "char"),
-    }
-)
 _TIME_ZONE_TYPES = frozenset({"time", "timestamp"})
 
 
@@ -510,7 +500,7 @@ class ExpressionParser(TokenCursor):
         if not (token.key == QUOTED or (token.is_word and token.key not in RESERVED | CONTEXTUAL)):
             raise self.failure(expectation, got=got)
         words = [self.take_name()]
-        if (token.key, self.token.key) in _TWO_WORD_TYPES:
+        if f"{token.key} {self.token.key}" in TWO_WORD_TYPES:
             words.append(self.advance().text)
         arguments: tuple[str, ...] = ()
         if self.token.key == "(":

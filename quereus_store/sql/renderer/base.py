@@ -23,6 +23,11 @@ def quote_identifier(name: str) -> str:
     """A name as it must stand in SQL: quoted only if reserved or not a bare identifier."""
     if _BARE.match(name) and name.lower() not in RESERVED:
         return name
+    return quote_name(name)
+
+
+def quote_name(name: str) -> str:
+    """A name in quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from quereus_store.sql.keywords import FUNCTION_NAMES
+from quereus_store.sql.keywords import CONTEXTUAL, FUNCTION_NAMES, RESERVED, TWO_WORD_TYPES
 from quereus_store.sql.nodes import (
     Between,
     BinaryOperation,
@@ -40,7 +40,14 @@ from quereus_store.sql.nodes import (
     WhenClause,
     WindowCall,
 )
-from quereus_store.sql.renderer.base import Renderer, Rule, qualified, quote_identifier, quote_text
+from quereus_store.sql.renderer.base import (
+    Renderer,
+    Rule,
+    qualified,
+    quote_identifier,
+    quote_name,
+    quote_text,
+)
 
 _NEGATION = 3
 _IS = 4
@@ -257,9 +264,10 @@ def _type_name(renderer: Renderer, node: TypeName) -> str:
     for zone in (" with time zone", " without time zone"):
         if words.lower().endswith(zone):
             return words[: -len(zone)] + arguments + words[-len(zone) :]
-    if all(word.isidentifier() and word.isascii() for word in words.split(" ")):
-        return words + arguments
-    return quote_identifier(words) + arguments
+    bare = words.lower() in TWO_WORD_TYPES or (
+        words.isidentifier() and words.isascii() and words.lower() not in RESERVED | CONTEXTUAL
+    )
+    return (words if bare else quote_name(words)) + arguments
 
 
 def _cast(renderer: Renderer, node: Cast) -> str:
