@@ -20,7 +20,7 @@ from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.maintenance import Maintenance
-from quereus_store.execute.results import Result, document_columns
+from quereus_store.execute.results import Batches, Result, document_columns
 from quereus_store.execute.runtime import Runtime
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
@@ -97,13 +97,15 @@ class PreparedQuery:
     def run(self, runtime: Runtime) -> Result:
         """The rows, as they are asked for; all at once if the query also writes."""
         if not self.mutations:
-            return Result(self.compiled.columns, self.compiled.function(runtime), documents=self.documents)
+            return self._result(self.compiled.function(runtime))
         for node in walk_plan(self.plan):
             # One inside an expression runs only if that is evaluated.
             if isinstance(node, MutationScan):
                 runtime.mutation_rows(node.mutation_id)
-        batches = list(self.compiled.function(runtime))
-        return Result(self.compiled.columns, batches, documents=self.documents)
+        return self._result(list(self.compiled.function(runtime)))
+
+    def _result(self, batches: Batches) -> Result:
+        return Result(self.compiled.columns, batches, documents=self.documents, statement=self.statement)
 
 
 @dataclass(slots=True)

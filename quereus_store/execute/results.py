@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from quereus_store.errors import Error
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import Column
+from quereus_store.sql.nodes import Statement
 from quereus_store.types import ANY, JSON
 from quereus_store.types.json import copy_document
 
@@ -27,9 +29,10 @@ class Result:
     """Rows of a statement; without any ``columns`` is None, where nothing changed ``row_count`` is -1.
 
     ``documents`` are the positions of columns that may hold documents (:func:`document_columns`).
+    Errors of its rows are told where ``statement`` begins.
     """
 
-    __slots__ = ("__weakref__", "_batches", "_documents", "_release", "columns", "row_count")
+    __slots__ = ("__weakref__", "_batches", "_documents", "_release", "_statement", "columns", "row_count")
 
     def __init__(
         self,
@@ -38,12 +41,14 @@ class Result:
         row_count: int = -1,
         release: Callable[[], Any] | None = None,
         documents: tuple[int, ...] = (),
+        statement: Statement | None = None,
     ) -> None:
         self.columns = columns
         self.row_count = row_count
         self._batches = iter(batches)
         self._release = release
         self._documents = documents
+        self._statement = statement
 
     def batches(self) -> Iterator[list[Row]]:
         """The rows not read yet, a batch at a time."""
@@ -55,8 +60,9 @@ class Result:
             for batch in self._batches:
                 if batch:
                     return batch if not self._documents else detached(batch, self._documents)
-        except BaseException:
+        except BaseException as error:
             self.close()
+            self._locate(error)
             raise
         if self._release is not None:
             self.close()
@@ -66,6 +72,9 @@ class Result:
         """Every row not read yet."""
         try:
             rows = list(chain.from_iterable(self._batches))
+        except Error as error:
+            self._locate(error)
+            raise
         finally:
             self.close()
         return rows if not self._documents else detached(rows, self._documents)
@@ -78,8 +87,13 @@ class Result:
             batches += self._batches
         except Exception as error:
             failure = error
+            self._locate(error)
         self.close()
         self._batches = iter(batches) if failure is None else _failing(batches, failure)
+
+    def _locate(self, error: BaseException) -> None:
+        if self._statement is not None and isinstance(error, Error):
+            error.of_statement(self._statement.position)
 
     def close(self) -> None:
         """Let the snapshot go; may be repeated."""

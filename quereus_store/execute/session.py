@@ -16,7 +16,9 @@ from quereus_store.errors import (
     DataError,
     Error,
     IntegrityError,
+    NotSupportedError,
     OperationalError,
+    ProgrammingError,
     StatusCode,
     sql_error,
     unsupported,
@@ -44,6 +46,8 @@ from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
 _NO_PARAMETERS: tuple[Any, ...] = ()
+_OF_ROWS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+"""What the rows of a change may be refused for; troubles of the storage have no place in a text."""
 
 
 class Session:
@@ -93,7 +97,7 @@ class Session:
         self.watch.rearm()
         try:
             result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
-        except (IntegrityError, DataError) as error:
+        except _OF_ROWS as error:
             error.of_statement(self.single_statement(sql).position)
             raise
         self._count(result.row_count)
@@ -166,6 +170,8 @@ class Session:
         except Error as error:
             if error.code is StatusCode.TOOBIG:
                 error.located(statement.position)
+            elif isinstance(error, _OF_ROWS):
+                error.of_statement(statement.position)
             raise
 
     def _prepare_now(
@@ -330,14 +336,17 @@ class Session:
                 runtime = statement.runtime(self, view, parameters)
             compiled = statement.compiled
             batches = compiled.function(runtime)
-        except BaseException:
+        except BaseException as error:
             view.release()
+            if isinstance(error, Error) and statement.statement is not None:
+                error.of_statement(statement.statement.position)
             raise
+        columns, documents, parsed = compiled.columns, statement.documents, statement.statement
         if type(batches) is tuple:
             # Everything is there already: nothing will be read from the snapshot any more.
             view.release()
-            return Result(compiled.columns, batches, documents=statement.documents)
-        return Result(compiled.columns, batches, release=view.release, documents=statement.documents)
+            return Result(columns, batches, documents=documents, statement=parsed)
+        return Result(columns, batches, release=view.release, documents=documents, statement=parsed)
 
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
         if not statement.writes:
@@ -352,7 +361,7 @@ class Session:
 
         try:
             result = self.write(change)
-        except (IntegrityError, DataError) as error:
+        except _OF_ROWS as error:
             error.of_statement(statement.statement.position)
             raise
         self._count(result.row_count)

@@ -39,3 +39,27 @@ def test_a_check_that_fails_at_the_commit() -> None:
             con.execute("  commit")
         assert (caught.value.line, caught.value.column) == (1, 3)
         assert caught.value.details["values"] == (1,)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select s + 1 from t",
+        "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n",
+        "select s like 'a' escape 'ab' from t",
+        "update t set s = s * 2",
+        "select count(*) from t group by s + 1",
+    ],
+)
+@pytest.mark.parametrize("within", [False, True])
+def test_a_computation(sql: str, within: bool) -> None:
+    """What fails when rows are computed is told where the statement begins, in a transaction too."""
+    with quereus_store.connect(":memory:") as con:
+        con.execute("create table t (id integer primary key, s text)")
+        con.execute("insert into t values (1, '2024-01-31')")
+        if within:
+            con.execute("begin")
+        with pytest.raises(quereus_store.Error) as caught:
+            con.execute(f"-- first\n  {sql}").fetchall()
+        assert (caught.value.line, caught.value.column) == (2, 3)
+        assert "line" not in str(caught.value)

@@ -96,7 +96,7 @@ class SelectParser(SourceParser):
 
     def query(self, with_clause: WithClause | None) -> Query:
         """A query after its WITH clause."""
-        position = self.token.position
+        position = self.token.position if with_clause is None else with_clause.position
         return self.query_tail(self.query_body(), with_clause, position)
 
     def query_tail(
