@@ -43,6 +43,8 @@ def batches_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def gather(batches: Batches) -> list[Row]:
     """All rows of all batches in one new list."""
+    if type(batches) is tuple and len(batches) == 1:
+        return list(batches[0])
     return list(chain.from_iterable(batches))
 
 

@@ -313,11 +313,17 @@ class SortedRows:
 
     def replace(self, key: Key, row: Row) -> None:
         """Put another row in the place of the one that has this key."""
-        number, place = self._find(key)
-        chunk = self.chunks[number]
-        if chunk.owner is not self._owner:
-            chunk = self._own_rows(number)
-        chunk.rows[place] = row
+        # _find without its call: most single-row updates do this once for each index.
+        number = bisect_left(self.lasts, key)
+        if number < len(self.lasts):
+            chunk = self.chunks[number]
+            place = self._place(chunk, key)
+            if chunk.keys[place] == key:
+                if chunk.owner is not self._owner:
+                    chunk = self._own_rows(number)
+                chunk.rows[place] = row
+                return
+        raise _missing(key)
 
     def _find(self, key: Key) -> Position:
         number = bisect_left(self.lasts, key)
@@ -326,7 +332,7 @@ class SortedRows:
             place = self._place(chunk, key)
             if chunk.keys[place] == key:
                 return number, place
-        raise InternalError(f"memory table: no row has the key {key!r}")
+        raise _missing(key)
 
     def _place(self, chunk: Chunk, key: Key) -> int:
         """Where a key stands in a chunk, or would be inserted."""
@@ -436,7 +442,7 @@ class SortedRows:
 
     def _chunk_for(self, number: int, key: Key) -> Chunk:
         if number == len(self.chunks):
-            raise InternalError(f"memory table: no row has the key {key!r}")
+            raise _missing(key)
         return self.chunks[number]
 
     def _adopt(self, swap: Swap, more: int) -> None:
@@ -448,3 +454,7 @@ class SortedRows:
     def owner(self) -> object:
         """The token of chunks that may be changed in place."""
         return self._owner
+
+
+def _missing(key: Key) -> InternalError:
+    return InternalError(f"memory table: no row has the key {key!r}")

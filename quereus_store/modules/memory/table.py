@@ -38,6 +38,9 @@ AnyTransaction: TypeAlias = Snapshot | Writer
 FEW = 8
 """Up to so many rows are written singly."""
 
+CACHED = 2_000
+"""So many rows and their new images stay in the processor's cache."""
+
 
 class IndexHandle:
     """An index of a table: its key and which rows it holds.
@@ -324,13 +327,24 @@ class MemoryTable:
         self, transaction: Writer, state: TableState, old: Sequence[Row], new: Sequence[Row]
     ) -> bool:
         """Update a batch whose new keys meet no existing one; False, and nothing changed, otherwise."""
-        old_keys, keys = self._key.rows(old), self._key.rows(new)
+        old_keys: list[Key] = []
+        keys: list[Key] = []
+        halves: list[tuple[IndexHandle, list[Key | None], list[Key | None]]] = [
+            (handle, [], []) for handle in self._indexes
+        ]
+        for start in range(0, len(old), CACHED):
+            # Piece by piece, so that a row is still in the processor's cache when its next key is made.
+            was, becomes = old[start : start + CACHED], new[start : start + CACHED]
+            old_keys += self._key.rows(was)
+            keys += self._key.rows(becomes)
+            for handle, before, after in halves:
+                before += handle.aligned(was)
+                after += handle.aligned(becomes)
         stay = old_keys == keys
         if not stay and any(
             state.primary.get(key) is not None for key in compress(keys, map(ne, old_keys, keys))
         ):
             return False
-        halves = [(handle, handle.aligned(old), handle.aligned(new)) for handle in self._indexes]
         for handle, before, after in halves:
             if handle.storage_id in self._unique and before != after:
                 changed = [own for own in compress(after, map(ne, before, after)) if own is not None]
