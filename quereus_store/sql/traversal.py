@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from quereus_store.sql.nodes import Node, Parameter
+from quereus_store.sql.nodes import CommonTableExpression, DataModification, Node, Parameter
 
 _BESIDE_THE_TREE = frozenset({"position", "span"})
 
@@ -51,6 +51,19 @@ def walk(node: Node) -> Iterator[Node]:
         current = stack.pop()
         yield current
         stack.extend(reversed(tuple(children(current))))
+
+
+def writes_in(node: Node) -> Iterator[Node]:
+    """The data-modifying statements in a node, itself included, that are not members of a WITH."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, DataModification):
+            yield current
+        below = children(current)
+        if isinstance(current, CommonTableExpression) and isinstance(current.query, DataModification):
+            below = children(current.query)
+        stack.extend(reversed(tuple(below)))
 
 
 def transform(root: Node, change: Callable[[Node], Node]) -> Node:

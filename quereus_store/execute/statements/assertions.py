@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.errors import Error, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.assertions import assertion_label, compile_assertion
 from quereus_store.execute.results import Result
 from quereus_store.execute.transactions import Transaction
 from quereus_store.schema.builder import build_assertion
 from quereus_store.schema.manager import MAIN, put_assertion
 from quereus_store.schema.naming import check_assertion_name
-from quereus_store.sql import nodes
+from quereus_store.sql import nodes, traversal
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -33,6 +33,8 @@ def create_assertion(session: Session, statement: nodes.CreateAssertion, paramet
             return
         assertion = build_assertion(statement, schema_name)
         try:
+            for write in traversal.writes_in(statement):
+                raise _no_writes(write)
             compile_assertion(session, transaction, assertion)
         except Error as cause:
             raise sql_error(
@@ -44,3 +46,12 @@ def create_assertion(session: Session, statement: nodes.CreateAssertion, paramet
 
     session.write(change)
     return Result()
+
+
+def _no_writes(write: nodes.Node) -> Error:
+    return sql_error(
+        StatusCode.ERROR,
+        f"{type(write).__name__.upper()} cannot be part of an assertion — it is evaluated at every commit,"
+        " which would re-drive the write.",
+        write.position,
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from quereus_store.errors import SourcePosition
+from quereus_store.sql import traversal
 from quereus_store.sql.lexer import INTEGER, STRING
 from quereus_store.sql.nodes import (
     Assignment,
@@ -82,15 +83,16 @@ class SelectParser(SourceParser):
         return found
 
     def stored_query(self) -> Query:
-        """The body of a view; it may not write."""
+        """The body of a view, which may not write; a member of WITH that does is refused by the binder."""
         position = self.token.position
         found = self.relation_query()
-        if not isinstance(found, Query):
-            verb = type(found).__name__.upper()
+        write = next(traversal.writes_in(found), None)
+        if write is not None or not isinstance(found, Query):
+            verb = type(write).__name__.upper()
             raise self.error(
                 f"{verb} cannot be used as a view body — a view re-evaluates on every reference, which would "
                 "re-drive the write. Move the mutation into the statement that references the view.",
-                position,
+                position if write is None else write.position or position,
             )
         return found
 
