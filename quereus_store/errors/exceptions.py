@@ -78,9 +78,10 @@ class Error(Exception):
         return type(self), (self.message, self.code, self.position), state
 
     def located(self, position: SourcePosition | None) -> Error:
-        """Give the error a position if it has none yet, and return it."""
-        if self.position is None:
+        """Give the error a position if its message shows none yet, and return it."""
+        if self.position is None or not self._shows_position:
             self.position = position
+            self._shows_position = True
         return self
 
     def of_statement(self, position: SourcePosition | None) -> None:

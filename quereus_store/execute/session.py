@@ -135,7 +135,11 @@ class Session:
             handler = self.engine.maintenance.handlers.get(type(statement))
         if handler is not None:
             transaction = self.transaction
-            result = handler(self, statement, parameters)
+            try:
+                result = handler(self, statement, parameters)
+            except _OF_ROWS as error:
+                error.of_statement(statement.position)
+                raise
             if transaction is not None:
                 transaction.observed = True
             return result

@@ -10,7 +10,7 @@ clash; an operator that passes a column on keeps its number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -109,6 +109,7 @@ class TableFunctionScan(PlanNode):
     function: TableFunction
     arguments: tuple[BoundExpression, ...]
     alias: str | None = None
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,24 @@ def test_a_computation(sql: str, within: bool) -> None:
             con.execute(f"-- first\n  {sql}").fetchall()
         assert (caught.value.line, caught.value.column) == (2, 3)
         assert "line" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "apply schema hinted options (rename_policy = 'require-hint')",
+        "create table child (x text collate rtrim references parent (k))",
+        "create table nowhere (id integer) using default_module",
+        "pragma foreign_keys = maybe",
+        "alter table parent drop column nothing",
+    ],
+)
+def test_an_error_of_a_schema_change_knows_where_the_statement_begins(statement: str) -> None:
+    connection = quereus_store.connect(":memory:")
+    connection.execute("create table parent (k text collate nocase primary key)")
+    connection.execute("declare schema hinted { table a { id integer primary key } }")
+    connection.execute("apply schema hinted")
+    connection.execute("declare schema hinted { table b { id integer primary key } }")
+    with pytest.raises(quereus_store.Error) as caught:
+        connection.execute(f"\n  {statement}")
+    assert caught.value.line == 2

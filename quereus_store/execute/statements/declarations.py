@@ -207,7 +207,8 @@ def _apply(
                 _insert_seed(session, declaration.name, seed)
     except Error as error:
         # A position in a statement that nobody wrote would mislead; the statement itself helps.
-        error.position = statement.position
+        error.position = None
+        error.located(statement.position)
         if doing:
             error.add_note(doing)
         raise

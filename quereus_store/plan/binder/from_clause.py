@@ -163,7 +163,7 @@ def _function(
     columns = tuple(
         [environment.column(column.name, column.type, column.nullable) for column in function.columns]
     )
-    plan = TableFunctionScan(columns, function, arguments, node.alias)
+    plan = TableFunctionScan(columns, function, arguments, node.alias, node.position or call.position)
     return _single(plan, node.alias or call.name, node.columns[: len(columns)], None, node.position)
 
 

@@ -165,7 +165,7 @@ def table_function(compiler: QueryCompiler, node: nodes.TableFunctionScan) -> Pi
     if node.function.needs_context:
         arguments.insert(0, "rt")
     types = [argument.type for argument in node.arguments]
-    call = guarded_rows(node.function, None, types)
+    call = guarded_rows(node.function, node.position, types)
     name = compiler.module.bind(f"{node.function.name.lower()}_", call)
     rows = compiler.module.helper(kernels.batches_of)
     return compiler.over_batches(f"rt.watch.over({rows}({name}({', '.join(arguments)})))", node.columns)
