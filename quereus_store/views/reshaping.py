@@ -178,8 +178,12 @@ def carry_over(session: Session, transaction: Transaction, old: TableSchema, res
     if _fit(old, reshape):
         rewritten = module.rewrite_table(writer, old, reshape.table, moved)
     else:
-        rows = [row for batch in session.engine.table(old).scan(writer) for row in transform(batch)]
-        rewritten = module.rewrite_table(writer, old, reshape.table, lambda batch: [])
+        # Rows that do not fit are taken out first: a module counts on getting as many back as it had.
+        handle = session.engine.table(old)
+        stored = [row for batch in handle.scan(writer) for row in batch]
+        handle.delete(writer, stored)
+        rows = list(transform(stored))
+        rewritten = module.rewrite_table(writer, old, reshape.table, moved)
     transaction.reshapes.append(events.Reshape(len(transaction.changes), old, rewritten, moved))
     return Carried(rewritten, rows)
 
