@@ -2,7 +2,8 @@
 
 A plan depends on the text, on the types of the parameters, on the catalog's
 version and on the session's options; a prepared statement remembers the last
-two and the session makes it anew when either has moved on.
+two and the session makes it anew when either has moved on, or when a table
+that the plan reads whole has grown a lot.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import CommonTable, MutationScan, PlanNode, With, walk_plan
+from quereus_store.plan.nodes import CommonTable, MutationScan, PlanNode, TableScan, With, walk_plan
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.plan.stored import StoredQuery
-from quereus_store.schema.objects import Catalog, fold
+from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import type_of_value
 
@@ -55,6 +56,38 @@ class Prepared(Protocol):
         ...
 
 
+_RUNS_BETWEEN_LOOKS = 16
+_GROWN = 10
+_SMALL = 50
+
+
+@dataclass(slots=True)
+class Scanned:
+    """The tables that a plan reads whole, and how many rows they had when it was made.
+
+    Reading all of a small table is cheap; once it has grown another way may be better, so every few runs
+    of a statement its tables are looked at again.
+    """
+
+    tables: tuple[tuple[TableSchema, float], ...]
+    runs: int = 0
+
+    def outgrown(self, engine: Engine) -> bool:
+        """Whether it is time to look, and a table is large now and has ten times the rows it had."""
+        self.runs += 1
+        if self.runs % _RUNS_BETWEEN_LOOKS:
+            return False
+        return any(engine.row_count(table) > _GROWN * max(rows, _SMALL) for table, rows in self.tables)
+
+
+def scanned_by(plan: PlanNode, engine: Engine) -> Scanned | None:
+    """What a plan reads whole, in subqueries too; None if it is nothing."""
+    tables = {id(node.table): node.table for node in every_node(plan) if isinstance(node, TableScan)}
+    if not tables:
+        return None
+    return Scanned(tuple([(table, engine.row_count(table)) for table in tables.values()]))
+
+
 @dataclass(slots=True)
 class PreparedQuery:
     """A query as a program; ``mutations`` are its data-modifying members by number."""
@@ -67,6 +100,7 @@ class PreparedQuery:
     statement: nodes.Statement | None = None
     options_version: int = 0
     documents: tuple[int, ...] = ()
+    scanned: Scanned | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -118,6 +152,7 @@ class PreparedMutation:
     statement: nodes.Statement | None = None
     options_version: int = 0
     writes: bool = True
+    scanned: Scanned | None = None
 
     @property
     def columns(self) -> tuple[Column, ...] | None:
@@ -203,6 +238,7 @@ def prepare_query(
         mutations,
         only_primary,
         documents=document_columns(compiled.columns),
+        scanned=scanned_by(plan, engine),
     )
 
 
@@ -226,7 +262,9 @@ def prepare_mutation(
     """Bind and compile an INSERT, UPDATE or DELETE; with ``meters`` it measures itself."""
     plan = bind_mutation(context, statement)
     compiled = compile_mutation(plan, engine, context, meters=meters)
-    return PreparedMutation(context.catalog.version, plan, compiled)
+    return PreparedMutation(
+        context.catalog.version, plan, compiled, scanned=scanned_by(compiled.source_plan, engine)
+    )
 
 
 def with_members(plan: PlanNode) -> tuple[CommonTable, ...]:

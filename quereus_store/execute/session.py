@@ -309,10 +309,12 @@ class Session:
         parameters: Any,
         nullable: frozenset[int | str] = frozenset(),
     ) -> Any:
-        """The prepared statement, made anew if the catalog or an option has changed."""
+        """The prepared statement, made anew if the catalog or an option has changed, or a table has grown."""
+        scanned = statement.scanned
         if (
             statement.catalog_version == transaction.catalog.version
             and statement.options_version == self.options_version
+            and (scanned is None or not scanned.outgrown(self.engine))
         ):
             return statement
         made = self._prepare(statement.statement, transaction, parameters, nullable=nullable)

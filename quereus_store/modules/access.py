@@ -139,8 +139,18 @@ class _Planner:
 
     def cheapest(self) -> AccessPlan:
         """The plan with the least cost, the sort it leaves to do included."""
+        request = self.request
+        if not (request.constraints or request.ordering or request.implied):
+            return self._whole()
         plans = [plan for way in self._ways() for plan in self._plans(way)]
         return min(plans, key=self._total)
+
+    def _whole(self) -> AccessPlan:
+        """The plan for a request that asks for nothing in particular: all rows in key order."""
+        path = AccessPath(AccessKind.SCAN)
+        if not self.schema.primary_key.parts:
+            return AccessPlan(path, ordered=True, at_most_one=True, cost=0.4, rows=1.0)
+        return AccessPlan(path, cost=self.rows, rows=self.rows)
 
     def _total(self, plan: AccessPlan) -> float:
         cost = plan.cost
@@ -178,9 +188,7 @@ class _Planner:
     def _plans(self, way: _Way) -> Iterator[AccessPlan]:
         if way.index is None:
             if not way.parts:
-                yield AccessPlan(
-                    AccessPath(AccessKind.SCAN), ordered=True, at_most_one=True, cost=0.4, rows=1.0
-                )
+                yield self._whole()
                 return
             yield self._walk(way, AccessKind.SCAN)
         elif self.request.ordering or way.index.where is not None:
