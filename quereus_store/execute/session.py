@@ -461,6 +461,8 @@ class Session:
             len(transaction.changes) > transaction.maintained or transaction.catalog is not before
         ):
             maintenance.after_statement(self, transaction, before)
+        if transaction.renewed:
+            transaction.renewed.clear()
 
     def _keep_changes(self, transaction: Transaction) -> None:
         """The end of a statement that fails and keeps what it did (OR FAIL)."""

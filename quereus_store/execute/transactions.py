@@ -251,6 +251,7 @@ class Transaction(ReadView):
         del self.changes[mark.changes :]
         del self.announced[mark.announced :]
         del self.reshapes[mark.reshapes :]
+        self.renewed.clear()
         self.maintained = min(self.maintained, len(self.changes))
 
     def forget(self, mark: Mark) -> None:

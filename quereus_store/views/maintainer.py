@@ -109,8 +109,6 @@ class Maintainer:
         rebuilt: frozenset[TableKey] = frozenset()
         if transaction.catalog is not before:
             rebuilt = staleness.settle(self, session, transaction, before)
-        if transaction.renewed:
-            transaction.renewed.clear()
         if len(log) > transaction.maintained:
             part = log[transaction.maintained :]
             transaction.maintained = len(log)
