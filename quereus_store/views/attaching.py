@@ -55,7 +55,7 @@ def attach(
     reshape = plan_reshape(table, columns, key)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(replace(reshape.table, schema=table.schema), rows)
-    gate(session, reshape.table, body)
+    gate(session, transaction.catalog, reshape.table, body)
     changed, emptied = table, None
     if reshape.table.columns != table.columns or reshape.table.primary_key != table.primary_key:
         changed, emptied = carry_over(session, transaction, table, reshape)

@@ -32,6 +32,7 @@ from quereus_store.schema.manager import MAIN, find_in_schema, put_table
 from quereus_store.schema.naming import check_materialized_view_name, check_table_name
 from quereus_store.schema.objects import (
     NO_TAGS,
+    Catalog,
     ColumnSchema,
     Derivation,
     Operation,
@@ -105,13 +106,15 @@ def _create_view(
     table = session.engine.module(module).create_table(transaction.writer(module), table)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     fill(session, transaction, table, rows, duplicate_rows(table))
-    gate(session, table, body)
+    gate(session, catalog, table, body)
     transaction.change_catalog(put_table(catalog, table))
+    announce_table(transaction, "create", table)
 
 
-def gate(session: Session, table: TableSchema, body: Body) -> None:
+def gate(session: Session, catalog: Catalog, table: TableSchema, body: Body) -> None:
     """Raise UNSUPPORTED for a body that cannot be maintained, or only at too high a price."""
-    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+    allowed = session.options["nondeterministic_schema"]
+    check_gates(session.engine, catalog, table.name, body, nondeterministic=allowed)
     threshold = session.options["materialized_view_rebuild_row_threshold"]
     check_size(session.engine, Member(table, body), threshold)
 
@@ -187,7 +190,7 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     check_row_references(table)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(table, rows)
-    gate(session, table, body)
+    gate(session, catalog, table, body)
     table = session.engine.module(table.module).create_table(transaction.writer(table.module), table)
     fill(session, transaction, table, rows, None)
     transaction.change_catalog(put_table(catalog, table))

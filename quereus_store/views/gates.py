@@ -13,18 +13,19 @@ from quereus_store.execute.engine import Engine
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.analysis import is_deterministic, is_deterministic_expression
 from quereus_store.plan.text import expression_text
-from quereus_store.schema.objects import TableSchema
+from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, hidden_scans, scans
+from quereus_store.views.emptiness import reads_nothing
 from quereus_store.views.graph import Member
 from quereus_store.views.plans import Maintained
 
 
-def check_gates(name: str, body: Body, *, nondeterministic: bool) -> None:
+def check_gates(engine: Engine, catalog: Catalog, name: str, body: Body, *, nondeterministic: bool) -> None:
     """Raise UNSUPPORTED for a body that cannot be kept equal to its query.
 
     ``nondeterministic`` is the option that lets bodies read the clock and the like.
     """
-    detail = next(_objections(body, nondeterministic), None)
+    detail = next(_objections(engine, catalog, body, nondeterministic), None)
     if detail is not None:
         raise _refusal(name, detail)
 
@@ -61,13 +62,13 @@ def _refusal(name: str, detail: str) -> Error:
     )
 
 
-def _objections(body: Body, nondeterministic: bool) -> Iterator[str]:
+def _objections(engine: Engine, catalog: Catalog, body: Body, nondeterministic: bool) -> Iterator[str]:
     every = [*scans(body.plan), *hidden_scans(body.plan)]
     if any(scan.committed for scan in every):
         yield "its body reads the committed state, which no change of the current transaction moves"
     if not is_deterministic(body.plan):
         yield from _non_deterministic(body, nondeterministic)
-    if not body.sources:
+    if reads_nothing(engine, catalog, body):
         yield "its body reads no source table"
     if body.key is None:
         yield (

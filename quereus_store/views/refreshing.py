@@ -84,7 +84,8 @@ def refresh(
     emptied = None
     if not (same_shape(table, body) and keeps_key(table, body)):
         table, emptied = reshaped(session, transaction, table, body)
-    check_gates(table.name, body, nondeterministic=session.options["nondeterministic_schema"])
+    allowed = session.options["nondeterministic_schema"]
+    check_gates(session.engine, transaction.catalog, table.name, body, nondeterministic=allowed)
     if table.derivation != derivation:
         table = replace(table, derivation=derivation)
     if transaction.catalog.table(table.schema, table.name) is not table:

@@ -21,6 +21,7 @@ from quereus_store.plan.nodes import TableScan, expressions, referenced_columns
 from quereus_store.schema.manager import put_table, tables_of
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, TableKey, key_of
+from quereus_store.views.emptiness import reads_nothing
 from quereus_store.views.graph import Member
 from quereus_store.views.shape import keeps_key, same_shape
 
@@ -107,6 +108,8 @@ def _recompiled(maintainer: Maintainer, catalog: Catalog, member: Member, table:
     if _places(body) != _places(old):
         return None
     if not same_shape(table, body) or not keeps_key(table, body):
+        return None
+    if reads_nothing(maintainer.engine, catalog, body):
         return None
     return None if _reads_changed_column(old, body) else body
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quereus_store.functions.aggregates import aggregate_functions
+from quereus_store.functions.aggregates import aggregate_functions, exact
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.types.sortkeys import any_order_key
 
@@ -219,3 +219,17 @@ def test_keyed_extremes_agree_with_sorting(values: list[Any]) -> None:
         expected = pick(present, key=any_order_key) if present else None
         assert same(function.evaluate(present, key=any_order_key), expected)
         assert same(algebra.finish(folded(algebra, [(value,) for value in values])), expected)
+
+
+@given(
+    st.lists(
+        st.floats(allow_nan=False, allow_infinity=False)
+        | st.sampled_from([0.1, -0.0, 5e-324, 1.7e308, -1.7e308, math.inf, math.nan]),
+        max_size=30,
+    )
+)
+def test_many_floats_at_once_have_the_state_that_they_have_one_by_one(values: list[float]) -> None:
+    state = exact.EMPTY
+    for value in values:
+        state = exact.add(state, (value,))
+    assert exact.total_of(values) == state

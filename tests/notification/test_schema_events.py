@@ -85,11 +85,22 @@ def test_the_text_of_an_alter_is_canonical_and_qualified_outside_main(
 
 def test_views_assertions_and_tags_are_silent(con: Connection, told: list[SchemaEvent]) -> None:
     con.execute("create view v as select * from tank")
-    con.execute("create materialized view m as select id from tank")
     con.execute("create assertion a check (not exists (select 1 from tank where litres < 0))")
     con.execute("alter table tank set tags (purpose = 'water')")
-    con.execute("drop materialized view m")
+    con.execute("drop view v")
     assert told == []
+
+
+def test_a_materialized_view_is_told_of_as_a_table(con: Connection, told: list[SchemaEvent]) -> None:
+    con.execute("create materialized view m as select id from tank")
+    con.execute("create materialized view if not exists m as select id from tank")
+    con.execute("refresh materialized view m")
+    con.execute("drop materialized view m")
+    con.execute("drop materialized view if exists m")
+    assert [(event.type, event.object_type, event.object_name) for event in told] == [
+        ("create", "table", "m"),
+        ("drop", "table", "m"),
+    ]
 
 
 def test_a_failed_or_undone_statement_announces_nothing(con: Connection, told: list[SchemaEvent]) -> None:

@@ -1,8 +1,8 @@
 """What schema statements announce: one event each, for tables, indexes and columns.
 
-Silent are views, assertions and tags, the attaching and detaching of derivations, and materialized views
-in their short form.  An ALTER TABLE announces its own text, canonical, with the table's name as it was
-before, qualified outside of ``main``.
+Silent are views, assertions and tags, and the attaching and detaching of derivations.  A materialized view
+is a table, whichever form made it.  An ALTER TABLE announces its own text, canonical, with the table's
+name as it was before, qualified outside of ``main``.
 
 Chapter: store-and-modules, section 11.
 """
@@ -25,7 +25,7 @@ _Describe = Callable[[TableSchema, Any], tuple[str, str, _Names]]
 
 
 def announce_table(transaction: Transaction, what: Literal["create", "drop"], table: TableSchema) -> None:
-    """CREATE TABLE and DROP TABLE."""
+    """CREATE and DROP of a table or materialized view."""
     transaction.announced.append(SchemaEvent(what, "table", table.module, fold(table.schema), table.name))
 
 

@@ -154,6 +154,7 @@ def _drop_materialized_view(session: Session, transaction: Transaction, statemen
             transaction.catalog, "materialized view", table, session.schema_path, statement.position
         )
         erase_table(session, transaction, table, f"DROP MATERIALIZED VIEW {table.name}")
+        announce_table(transaction, "drop", table)
 
 
 def erase_table(session: Session, transaction: Transaction, table: TableSchema, label: str) -> None:

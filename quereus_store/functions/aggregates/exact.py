@@ -40,6 +40,7 @@ class Total(NamedTuple):
 
 
 EMPTY = Total()
+_NUMBERS_OR_NULL = NUMBER_CLASSES | {type(None)}
 
 
 def scaled_float(number: float) -> int:
@@ -98,8 +99,11 @@ def numbers_in(column: Sequence[Value]) -> Sequence[Number]:
 
     NaN stays, so that a column without text is not looked through.
     """
-    if NUMBER_CLASSES.issuperset(map(type, column)):
+    classes = set(map(type, column))
+    if classes <= NUMBER_CLASSES:
         return column  # type: ignore[return-value]
+    if classes <= _NUMBERS_OR_NULL:
+        return [value for value in column if value is not None]  # type: ignore[misc]
     found = [value if type(value) is float else number_of(value) for value in column]
     return [number for number in found if number is not None]
 
@@ -109,6 +113,10 @@ def total_of(numbers: Iterable[Number]) -> Total:
 
     Finite floats add up by denominator first, so that the sums stay small until they are scaled.
     """
+    if type(numbers) is list and set(map(type, numbers)) == {float}:
+        parts = _exact_parts(numbers)
+        if parts is not None:
+            return Total(len(numbers), 0, len(numbers), sum(map(scaled_float, parts)))
     special = EMPTY
     integers = count = reals = 0
     numerators: dict[int, int] = {}
@@ -127,6 +135,24 @@ def total_of(numbers: Iterable[Number]) -> Total:
         for denominator, numerator in numerators.items()
     )
     return merge(special, Total(count + reals, integers, reals, scaled, 0, 0, 0))
+
+
+def _exact_parts(numbers: list[float]) -> list[float] | None:
+    """Floats whose exact sum is that of these, but few; None for numbers that are not finite, or too large.
+
+    The nearest float to the sum, then the nearest to what it leaves, and so on until nothing is left.
+    """
+    rest = list(numbers)
+    parts = []
+    try:
+        while part := math.fsum(rest):
+            if not math.isfinite(part):
+                return None
+            parts.append(part)
+            rest.append(-part)
+    except (OverflowError, ValueError):
+        return None
+    return parts
 
 
 def exact_value(state: Total) -> Number | None:

@@ -14,8 +14,10 @@ group       key columns, then the value of each aggregate
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from quereus_store.modules.contract import Row
@@ -77,6 +79,14 @@ class Grouping:
                 group[side].append(row)
         if self.cancels:
             return {name: _net(*sides) for name, sides in groups.items()}
+        return groups
+
+    def gathered(self, rows: Iterable[Row]) -> Mapping[tuple[Any, ...], list[Row]]:
+        """Argument rows by group, where none went."""
+        rows = list(rows)
+        groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for name, row in zip(map(itemgetter(slice(self.width)), rows), rows, strict=True):
+            groups[name].append(row)
         return groups
 
     @property

@@ -199,6 +199,10 @@ class Stateful:
         self._width = grouping.width
         self._key = cells(grouping.key)
         self._readers = grouping.readers(whole=True)
+        self._columns = [
+            read if algebra.add is exact.add else None
+            for algebra, read in zip(algebras, grouping.readers(whole=False), strict=True)
+        ]
         self._finish = compile_plan(grouping.finish)
         self._row_of = row_function(grouping, self._finishers)
         self._add_one = None if self._row_of is None else adding_function(grouping, algebras, self._finishers)
@@ -281,10 +285,17 @@ class Stateful:
         if count == 0 and self._width:
             return None
         new: list[Any] = [count]
-        for algebra, read, state in zip(self._algebras, self._readers, states[1:-1], strict=True):
+        many = len(added) > _MANY
+        for algebra, read, column, state in zip(
+            self._algebras, self._readers, self._columns, states[1:-1], strict=True
+        ):
             if removed:
                 state = _without(algebra, state, read(removed))
-            new.append(_with(algebra, state, read(added)))
+            if many and column is not None:
+                state = exact.merge(state, exact.total_of(exact.numbers_in(column(added))))
+            else:
+                state = _with(algebra, state, read(added))
+            new.append(state)
         new.append(None)
         return tuple(new)
 
@@ -303,7 +314,7 @@ class Stateful:
         else:
             found = self._rows_of(session, transaction, only)
         made: dict[Group, States] = {}
-        for group, (added, _) in self._grouping.split([(1, found)]).items():
+        for group, added in self._grouping.gathered(found).items():
             states = self._step(None, added, [])
             if states is not None:
                 made[group] = states
@@ -343,9 +354,6 @@ _COUNTING = COUNT_ROWS.algebra.add if COUNT_ROWS.algebra else None
 
 
 def _with(algebra: Algebra, state: Any, values: list[Any]) -> Any:
-    if len(values) > _MANY and algebra.merge is not None and algebra.add is exact.add:
-        numbers = exact.numbers_in([arguments[0] for arguments in values])
-        return algebra.merge(state, exact.total_of(numbers))
     if algebra.add is _COUNTING:
         return state + len(values)
     for arguments in values:
