@@ -193,12 +193,17 @@ def _compiled(
     with module.block("def program(rt):"):
         table, writer = compiler.table(plan.table), compiler.writer(plan.table)
         _look_up(compiler, shape, columns, given, table, writer)
-        pairs = compiler.loop("zip(found, source)", "o, r", both)
-        conditions = [
-            pairs.expressions.condition(_over_columns(condition, columns)) for condition in shape.conditions
-        ]
-        module.line(f"pairs = {pairs.comprehension('(o, r)', ' and '.join(['o is not None', *conditions]))}")
-        module.line("old = [o for o, r in pairs]")
+        if shape.conditions or isinstance(plan, UpdatePlan):
+            pairs = compiler.loop("zip(found, source)", "o, r", both)
+            conditions = [
+                pairs.expressions.condition(_over_columns(condition, columns))
+                for condition in shape.conditions
+            ]
+            matching = " and ".join(["o is not None", *conditions])
+            module.line(f"pairs = {pairs.comprehension('(o, r)', matching)}")
+            module.line("old = [o for o, r in pairs]")
+        else:
+            module.line("old = [o for o in found if o is not None]")
         keys = tuple(part.column for part in plan.table.primary_key.parts)
         if isinstance(plan, UpdatePlan):
             module.line(f"{module.helper(refuse_repeated)}(old, {keys!r})")

@@ -256,6 +256,8 @@ def merged_singly(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[
 
 
 def without(chunk: Chunk, keys: list[Key]) -> tuple[list[Key], list[Row]]:
+    if keys == chunk.keys:
+        return [], []
     gone = set(keys)
     keep = [key not in gone for key in chunk.keys]
     left = list(compress(chunk.keys, keep))
