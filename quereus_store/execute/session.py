@@ -277,6 +277,7 @@ class Session:
             kept is not None
             and kept.catalog_version == transaction.catalog.version
             and kept.options_version == self.options_version
+            and (kept.scanned is None or not kept.scanned.outgrown(self.engine))
         ):
             return kept
         return None

@@ -42,6 +42,16 @@ def test_an_index_is_used_once_there_are_rows_enough(db: Database, sql: str) -> 
     assert ".scan(" not in kept_after(db, sql, ("c5",)).source
 
 
+def test_statements_of_a_batch_use_an_index_too(db: Database) -> None:
+    db.session.execute("create table t (id integer primary key, code text)")
+    db.session.execute("create index t_code on t (code)")
+    sql = "update t set id = id where code = ?"
+    db.session.execute_batch(sql, [("c5",)] * RUNS)
+    fill(db, 2000)
+    db.session.execute_batch(sql, [("c5",)] * RUNS)
+    assert ".scan(" not in db.session._statements[sql, (str,)].source
+
+
 def test_a_plan_is_kept_where_growth_changes_nothing(db: Database) -> None:
     db.session.execute("create table t (id integer primary key, code text)")
     sql = "select count(*) from t where code > ?"
