@@ -158,4 +158,10 @@ def _node_type(node: nodes.PlanNode) -> str:
     if isinstance(node, nodes.IndexAccess):
         bounded = node.prefix or node.alternatives or node.lower is not None or node.upper is not None
         return "IndexSeek" if bounded else "IndexScan"
+    if isinstance(node, nodes.With):
+        # What a recursion gives is kept, too, but as part of its own work.
+        recursive = all(isinstance(table.plan, nodes.Recursion) for table in node.tables)
+        return "Cte" if recursive else "Cache"
+    if isinstance(node, nodes.Aggregate):
+        return "StreamAggregate" if node.streamed or not node.keys else "HashAggregate"
     return _NODE_TYPES.get(type(node)) or re.sub(r"Node$", "", type(node).__name__)
