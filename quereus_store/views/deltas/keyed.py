@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.engine import Engine
@@ -21,7 +22,7 @@ from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.deltas.anchors import Anchors, TouchedValues
 from quereus_store.views.deltas.linear import Compile, estimate_of
 from quereus_store.views.deltas.restriction import Restrictor, Target
-from quereus_store.views.deltas.substitution import reference, scan_id
+from quereus_store.views.deltas.substitution import reference, replaced, scan_id
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
 
@@ -216,7 +217,7 @@ class Keyed:
         self._scans = scans
         self._rows = rows
         self._count = count
-        self._touched: dict[tuple[int, float], Program | None] = {}
+        self._touched: dict[tuple[int, tuple[int, ...], float], Program | None] = {}
 
     def difference(
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
@@ -236,20 +237,32 @@ class Keyed:
         return self._rows.difference(self.keys.stored(transaction, values), wanted)
 
     def touched(self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]) -> Values:
-        """The distinct values that changed rows lead to."""
+        """The distinct values that changed rows lead to.
+
+        Where several scans changed, a row may have met another that went, too: so each scan's changed rows
+        meet the others as they are now, and what went of them.
+        """
         values: Values = []
         for scan in self._scans:
             rows = deltas[key_of(scan.table)].rows
-            program = self._touched_program(scan, estimate_of(len(rows)))
-            if program is not None:
-                values += program.rows(session, transaction, [rows])
+            others = [other for other in self._scans if other is not scan]
+            for size in range(len(others) + 1):
+                for gone in combinations(others, size):
+                    program = self._touched_program(scan, gone, estimate_of(len(rows)))
+                    if program is not None:
+                        given = [rows, *[deltas[key_of(other.table)].removed for other in gone]]
+                        values += program.rows(session, transaction, given)
         return self.keys.distinct(values)
 
-    def _touched_program(self, scan: plans.TableScan, estimate: float) -> Program | None:
-        known = (scan_id(scan), estimate)
+    def _touched_program(
+        self, scan: plans.TableScan, gone: Sequence[plans.TableScan], estimate: float
+    ) -> Program | None:
+        known = (scan_id(scan), tuple(map(scan_id, gone)), estimate)
         if known not in self._touched:
+            slots = {scan_id(other): slot for slot, other in enumerate(gone, 1)}
+            before = replaced(self._plan, slots, estimate) if gone else self._plan
             writer = TouchedValues(scan_id(scan), 0, estimate, self._number)
-            plan = writer.plan(self._plan, [reference(column) for column in self.keys.columns])
+            plan = writer.plan(before, [reference(column) for column in self.keys.columns])
             self._touched[known] = None if plan is None else self._compile(plan)
         return self._touched[known]
 

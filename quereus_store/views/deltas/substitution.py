@@ -81,6 +81,14 @@ def substituted(plan: plans.PlanNode, slots: Mapping[Scan, int], estimate: float
     return plans.map_inputs(plan, lambda child: parts[id(child)])
 
 
+def replaced(plan: plans.PlanNode, slots: Mapping[Scan, int], estimate: float) -> plans.PlanNode:
+    """The plan over given rows in the place of some scans, wherever they are."""
+    if isinstance(plan, plans.TableScan):
+        slot = slots.get(scan_id(plan))
+        return plan if slot is None else _given(plan, slot, estimate)
+    return plans.map_inputs(plan, lambda child: replaced(child, slots, estimate))
+
+
 def _holds_any(plan: plans.PlanNode, scans: Collection[Scan]) -> bool:
     return any(holds(plan, scan) for scan in scans)
 
