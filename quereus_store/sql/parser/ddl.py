@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from quereus_store.errors import SourcePosition
+from quereus_store.errors import Error, SourcePosition
+from quereus_store.sql.lexer import END
 from quereus_store.sql.nodes import (
     Collate,
     ColumnDefinition,
@@ -38,6 +41,8 @@ _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
     {str(each): each for each in ObjectKind if " " not in each}
 )
 _MAINTAINED_LIST = "Expected at least one column name in the maintained column list."
+
+_DESCRIPTION = re.compile(r"\s*create\s+table\s", re.IGNORECASE)
 
 
 class TableParts:
@@ -113,6 +118,8 @@ class DefinitionStatementParser(DefinitionParser):
         self, name: ObjectName, parts: TableParts, exists: bool, position: SourcePosition
     ) -> CreateTable:
         """The node for what has been read."""
+        if parts.module is not None and not (parts.columns or parts.query or parts.maintained):
+            self._take_described(parts, parts.module)
         return CreateTable(
             name,
             tuple(parts.columns),
@@ -125,6 +132,34 @@ class DefinitionStatementParser(DefinitionParser):
             exists,
             position=position,
         )
+
+    def _take_described(self, parts: TableParts, module: ModuleClause) -> None:
+        """The columns of a table that gives them as a text: ``using memory('create table x (…)')``."""
+        first = module.arguments[0] if module.arguments else None
+        if first is None or first.name is not None or not isinstance(first.value.value, str):
+            return
+        try:
+            described = self._described(first.value.value)
+        except Error as error:
+            error.position = module.position
+            raise
+        if described is not None:
+            parts.columns, parts.constraints = list(described.columns), list(described.constraints)
+            parts.module = replace(module, arguments=module.arguments[1:])
+
+    def _described(self, text: str) -> CreateTable | None:
+        """The table of a CREATE TABLE in a text; None for another text."""
+        if not _DESCRIPTION.match(text):
+            return None
+        inner = type(self)(text)
+        position = inner.token.position
+        inner.accept("create")
+        inner.accept("table")
+        described = inner.table(inner.object_name("Expected table name."), False, position)
+        inner.accept(";")
+        if inner.token.key != END:
+            raise inner.failure("Expected the end of the table's definition.", got=True)
+        return described
 
     def table_elements(self, parts: TableParts, closing: str) -> None:
         """Column definitions and constraints up to ``closing``; a trailing comma is fine."""
