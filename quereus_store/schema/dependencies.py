@@ -141,11 +141,11 @@ def _table_places(table: TableSchema) -> Iterator[_Place]:
         label = f"CHECK constraint '{check.name}'"
         if check.positional:
             label = f"the CHECK constraint ({canonical_text(check.expression)})"
-        yield _Place(DependentKind.CHECK, table, label, _in_row(table, check.expression))
+        yield _Place(DependentKind.CHECK, table, label, _in_row(table, check.expression, variables=True))
     for column in table.columns:
         if column.default is not None:
             label = f"the DEFAULT of column '{column.name}'"
-            yield _Place(DependentKind.DEFAULT, table, label, _in_row(table, column.default))
+            yield _Place(DependentKind.DEFAULT, table, label, _in_row(table, column.default, variables=True))
         if column.generated is not None:
             label = f"the GENERATED expression of column '{column.name}'"
             yield _Place(DependentKind.GENERATED, table, label, _in_row(table, column.generated))
@@ -168,9 +168,11 @@ def _in_body(schema: str, body: nodes.Node) -> Callable[[ChangedWorld, Follower]
     return walk
 
 
-def _in_row(table: TableSchema, expression: nodes.Expression) -> Callable[[ChangedWorld, Follower], bool]:
+def _in_row(
+    table: TableSchema, expression: nodes.Expression, *, variables: bool = False
+) -> Callable[[ChangedWorld, Follower], bool]:
     def walk(world: ChangedWorld, follower: Follower) -> bool:
-        scope: Scope = world.row_scope(table)
+        scope: Scope = world.row_scope(table, variables=variables)
         return follower.expression(expression, scope) is not expression
 
     return walk

@@ -131,8 +131,11 @@ class ChangedWorld:
         """The scope of a stored body of a schema."""
         return Scope(home_path(schema, self.path))
 
-    def row_scope(self, table: TableSchema, *, versions: bool = True) -> Scope:
-        """The scope of an expression over a table's row; ``versions``: ``new`` and ``old`` are known."""
+    def row_scope(self, table: TableSchema, *, versions: bool = True, variables: bool = False) -> Scope:
+        """The scope of an expression over a table's row.
+
+        ``versions``: ``new`` and ``old`` are known; ``variables``: those of the mutation context are.
+        """
         key = key_of(table)
         columns = self.columns_of(key)
         row = Source(
@@ -141,6 +144,7 @@ class ChangedWorld:
             columns,
             key,
             ROW_NAMES if versions else frozenset(),
+            frozenset([fold(each.name) for each in table.context]) if variables else frozenset(),
         )
         return Scope((table.schema,), (row,))
 
@@ -284,15 +288,16 @@ def changed_table(world: ChangedWorld, table: TableSchema) -> TableSchema:
     key = key_of(table)
     follower = Follower(world)
     scope, index_scope = world.row_scope(table), world.row_scope(table, versions=False)
+    written = world.row_scope(table, variables=True)
     names = [new for _, new in world.columns_of(key) or ()]
     changed = replace(
         table,
         name=world.name_of(key),
         columns=tuple(
-            _changed_column(follower, scope, column, name)
+            _changed_column(follower, scope, written, column, name)
             for column, name in zip(table.columns, names, strict=True)
         ),
-        checks=tuple(_changed_check(follower, scope, check) for check in table.checks),
+        checks=tuple(_changed_check(follower, written, check) for check in table.checks),
         indexes=tuple(_changed_index(follower, index_scope, index) for index in table.indexes),
         foreign_keys=tuple(_changed_key(world, table, foreign) for foreign in table.foreign_keys),
         derivation=_changed_derivation(world, table.schema, table.derivation),
@@ -301,8 +306,10 @@ def changed_table(world: ChangedWorld, table: TableSchema) -> TableSchema:
     return table if changed == table and changed.name == table.name else changed
 
 
-def _changed_column(follower: Follower, scope: Scope, column: ColumnSchema, name: str) -> ColumnSchema:
-    default = column.default and follower.expression(column.default, scope)
+def _changed_column(
+    follower: Follower, scope: Scope, written: Scope, column: ColumnSchema, name: str
+) -> ColumnSchema:
+    default = column.default and follower.expression(column.default, written)
     generated = column.generated and follower.expression(column.generated, scope)
     if name == column.name and default is column.default and generated is column.generated:
         return column

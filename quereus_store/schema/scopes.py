@@ -64,6 +64,7 @@ class Source:
 
     ``qualifier`` is its name before and after; ``fixed`` are further qualifiers that never change
     (``new``, ``old``).  ``columns`` are what references may use, ``published`` what ``*`` stands for.
+    ``hidden`` are names, in lower case, that mean something else when they are bare (context variables).
     """
 
     qualifier: Name | None
@@ -71,6 +72,7 @@ class Source:
     published: Outputs
     key: RelationKey | None = None
     fixed: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +362,8 @@ class Follower:
             for source in scope.sources:
                 if not _qualifies(source, reference):
                     continue
+                if reference.table is None and fold(reference.column) in source.hidden:
+                    return reference
                 found = _lookup(source.columns, reference.column)
                 if found is None and (reference.table is None or source.fixed):
                     continue
@@ -467,8 +471,12 @@ def _qualifies(source: Source, reference: nodes.ColumnReference) -> bool:
 def _referring(reference: nodes.ColumnReference, source: Source, found: Name | None) -> nodes.ColumnReference:
     column = reference.column if found is None else _respelled(reference.column, found)
     table = reference.table
-    if table is not None and fold(table) not in source.fixed and source.qualifier is not None:
-        table = _respelled(table, source.qualifier)
+    if source.qualifier is not None:
+        if table is None and fold(column) in source.hidden:
+            # Bare, the new name would mean something else.
+            table = source.qualifier[1]
+        elif table is not None and fold(table) not in source.fixed:
+            table = _respelled(table, source.qualifier)
     return _replaced(reference, column=column, table=table)
 
 
