@@ -22,7 +22,7 @@ from quereus_store.cli.transfer.conversion import convert_columns
 if TYPE_CHECKING:
     from quereus_store import Connection
 
-_BATCH = 10_000
+_BATCH = 500
 
 
 def data_folder() -> Path:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Protocol, TextIO
 
 from quereus_store.cli.diagnostics import CommandError
 
-BATCH_ROWS = 5000
+BATCH_ROWS = 2000
 
 _ESCAPED = re.compile("[\udc80-\udcff]")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
