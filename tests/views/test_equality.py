@@ -54,6 +54,10 @@ BODIES = (
     " from item i join box b on b.id = i.box group by b.id",
     "select b.id, b.place, count(i.id) as c, sum(i.n) as s from box b left join item i on i.box = b.id"
     " group by b.id, b.place",
+    "select id, kind, count(*) as c, sum(n) as s, max(n) as m from item group by id, kind",
+    "select a.id, a.kind, count(distinct z.kind) as d from item a join item z on z.n = a.n"
+    " group by a.id, a.kind",
+    "select z.box, count(distinct a.n) as d from item a left join item z on z.n = a.box group by z.box",
     "select distinct kind, n from item",
     "select distinct place from box",
     "select kind from item union select place from box",
