@@ -26,6 +26,7 @@ from quereus_store.functions.registry import (
     ScalarFunction,
     TableFunction,
 )
+from quereus_store.types.json import copy_document
 from quereus_store.types.logical import (
     ANY,
     BLOB,
@@ -117,6 +118,36 @@ def _name(function: Any, name: str | None) -> str:
 # --- scalar functions ---------------------------------------------------------------------------------------
 
 
+_VALUES = frozenset({types.NoneType, bool, int, float, str, bytes})
+
+
+def sql_value(result: Any) -> Value:
+    """What a callable gave, as a value of the language; MISMATCH for a Python object that is none.
+
+    Documents are copied; of subclasses (an ``IntEnum``) only the value counts.
+    """
+    kind = type(result)
+    if kind in _VALUES:
+        return result  # type: ignore[no-any-return]
+    reason = kind.__name__
+    if kind is list or kind is dict:
+        try:
+            return copy_document(result)  # type: ignore[no-any-return]
+        except ValueError as failure:
+            reason = str(failure)
+    elif kind is bytearray or kind is memoryview:
+        return bytes(result)
+    elif isinstance(result, str):
+        return str.__str__(result)
+    elif isinstance(result, int):
+        return int(result)
+    elif isinstance(result, float):
+        return float(result)
+    elif isinstance(result, bytes):
+        return bytes(result)
+    raise sql_error(StatusCode.MISMATCH, f"expected SqlValue, got {reason}")
+
+
 def scalar_function_from(
     function: Callable[..., Value],
     name: str | None = None,
@@ -141,9 +172,13 @@ def scalar_function_from(
     minimum, maximum = _arity(function, arguments)
     result, nullable = _returned(function, returns)
     announced: ReturnType = infer_return_type or result
+
+    def call(*values: Value) -> Value:
+        return sql_value(function(*values))
+
     return ScalarFunction(
         found,
-        function,
+        call,
         minimum,
         maximum,
         announced,
@@ -208,6 +243,10 @@ def aggregate_function_from(
     if not callable(finish):
         raise _misuse("aggregate schema.finalizeFunction must be a function")
     start = _starter(initial)
+
+    def finished(state: Any) -> Value:
+        return sql_value(finish(state))
+
     minimum, maximum = _arity(step, arguments, leading=1)
     result, nullable = _returned(finish, returns)
 
@@ -215,7 +254,7 @@ def aggregate_function_from(
         state = start()
         for row in _rows(columns, maximum):
             state = step(state, *row)
-        return finish(state)
+        return finished(state)
 
     def add(state: Any, row: tuple[Value, ...]) -> Any:
         return step(state, *row)
@@ -235,7 +274,7 @@ def aggregate_function_from(
         ordered=merge is None and inverse is None,
         deterministic=deterministic,
         algebra=Algebra(
-            start, add, finish, remove if inverse else None, merge, shares_state=merge is not None
+            start, add, finished, remove if inverse else None, merge, shares_state=merge is not None
         ),
         raises=True,
         hidden=hidden,
@@ -320,7 +359,7 @@ def table_function_from(
 
     def rows(*values: Value) -> Iterator[tuple[Value, ...]]:
         for row in function(*values):
-            fitted = tuple(islice(row, width))
+            fitted = tuple(map(sql_value, islice(row, width)))
             yield fitted if len(fitted) == width else fitted + (None,) * (width - len(fitted))
 
     return TableFunction(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
+from enum import IntEnum
 from typing import Any
 
 import pytest
 
+import quereus_store
 from quereus_store.errors import Error, SourcePosition, StatusCode
 from quereus_store.functions.registry import guarded, guarded_evaluate, guarded_rows
 from quereus_store.functions.user import (
@@ -213,3 +216,39 @@ class TestTableFunctions:
     def test_columns_are_required(self) -> None:
         with pytest.raises(Error, match="must declare its columns"):
             table_function_from(lambda: [], [], "nothing")
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        (Level.HIGH, 3),
+        (bytearray(b"a"), b"a"),
+        ([1, {"k": None}], [1, {"k": None}]),
+        (True, True),
+        (None, None),
+    ],
+)
+def test_results_become_values(given: Any, value: Any) -> None:
+    result = scalar_function_from(lambda: given, "f").call()
+    assert (result, type(result)) == (value, type(value))
+
+
+@pytest.mark.parametrize("given", [object(), {1, 2}, date(2024, 1, 2), [object()], 1 + 2j])
+def test_what_is_no_value_is_no_result(given: Any) -> None:
+    connection = quereus_store.connect(":memory:")
+    connection.create_function("f", 0, lambda: given)
+    connection.create_aggregate("g", 1, type("G", (), {"step": lambda *_: None, "finalize": lambda _: given}))
+    connection.database.create_table_function("h", lambda: [(given,)], columns=["x"])
+    for query in (
+        "select f()",
+        "select f() || 'x'",
+        "select g(1)",
+        "select g(1) || 'x'",
+        "select x from h()",
+    ):
+        with pytest.raises(Error, match="expected SqlValue, got"):
+            connection.execute(query).fetchall()
