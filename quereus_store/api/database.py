@@ -30,6 +30,7 @@ from quereus_store.execute.transactions import ReadView
 from quereus_store.functions.registry import Function, FunctionRegistry
 from quereus_store.functions.user import aggregate_function_from, scalar_function_from, table_function_from
 from quereus_store.modules.contract import CatalogProblem, Module
+from quereus_store.modules.json_tables import json_modules
 from quereus_store.modules.memory import MemoryModule
 from quereus_store.schema.objects import Catalog
 from quereus_store.store.check import Finding, check_store
@@ -349,7 +350,9 @@ class _OpenDatabases:
                 _refuse_other_options(database, options)
             if database is None:
                 store = open_store(path, backend, **options)
-                database = Database(_engine([store, MemoryModule()], store.name), path, backend)
+                database = Database(
+                    _engine([store, MemoryModule(), *json_modules()], store.name), path, backend
+                )
                 database._key, database._options = key, options
                 database._closing = self._release
                 self._open[key] = database
@@ -403,7 +406,7 @@ def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Da
         unknown = sorted(options.keys() - STORAGE_OPTIONS)
         if unknown:
             raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
-        return Database(_engine([MemoryModule()], "memory"))
+        return Database(_engine([MemoryModule(), *json_modules()], "memory"))
     if "\0" in path or not _encodable(path):
         raise sql_error(StatusCode.CANTOPEN, f"cannot open {path!r}: that is no name of a file")
     if backend == "memory":

@@ -412,6 +412,16 @@ class SchemaBatches(Protocol):
 
 
 @runtime_checkable
+class ColumnSource(Protocol):
+    """A module whose tables all have the same columns, so that CREATE TABLE need not name them."""
+
+    @property
+    def definition(self) -> str:
+        """A CREATE TABLE with those columns and their constraints."""
+        ...
+
+
+@runtime_checkable
 class ChangeCounting(Protocol):
     """A module whose tables other processes may change, and that counts the commits which do."""
 

@@ -8,6 +8,7 @@ nothing behind, and a rollback undoes it like any change of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from quereus_store.execute.statements.definitions import check_lifetime, table_s
 from quereus_store.execute.statements.guards import check_droppable
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import ColumnSource
 from quereus_store.plan.binder import bind_query
 from quereus_store.plan.expressions import Column
 from quereus_store.schema.builder import build_table
@@ -40,9 +42,9 @@ from quereus_store.schema.manager import (
     tables_of,
 )
 from quereus_store.schema.naming import check_table_name
-from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema
+from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema, fold
 from quereus_store.schema.tags import check_table_tags
-from quereus_store.sql import nodes, quote_identifier
+from quereus_store.sql import nodes, parse_statement, quote_identifier
 from quereus_store.types import ANY, NULL
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
         return Result()
     check_table_tags(statement)
     schema_name = statement.name.schema or MAIN
+    statement = _with_described_columns(session, statement)
 
     def change(transaction: Transaction) -> None:
         catalog = transaction.catalog
@@ -89,6 +92,24 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
 
     session.write(change)
     return Result()
+
+
+def _with_described_columns(session: Session, statement: nodes.CreateTable) -> nodes.CreateTable:
+    """The statement with the columns of a module that knows them; raises ERROR for others."""
+    clause = statement.module
+    module = session.engine.modules.get(fold(clause.name)) if clause is not None else None
+    if not isinstance(module, ColumnSource):
+        return statement
+    described = parse_statement(module.definition)
+    assert isinstance(described, nodes.CreateTable)
+    own = [fold(column.name) for column in statement.columns]
+    if statement.query is not None or (own and own != [fold(column.name) for column in described.columns]):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Module '{module.name}' gives its tables their columns: leave them out",
+            statement.position,
+        )
+    return replace(statement, columns=described.columns)
 
 
 def _query_columns(

@@ -36,6 +36,7 @@ class MemoryModule:
 
     persistent = False
     ddl_transactionality = DdlTransactionality.TRANSACTIONAL
+    table_class = MemoryTable
 
     def __init__(self, name: str = "memory") -> None:
         self.name = name
@@ -96,7 +97,7 @@ class MemoryModule:
                 raise sql_error(StatusCode.MISUSE, f"module '{self.name}' is not attached to a database")
             if len(self._handles) >= _HANDLES:
                 self._handles.clear()
-            handle = self._handles[id(schema)] = MemoryTable(schema, self._services)
+            handle = self._handles[id(schema)] = self.table_class(schema, self._services)
         return handle
 
     def plan_access(self, schema: TableSchema, request: AccessRequest) -> AccessPlan:
