@@ -57,8 +57,9 @@ class Prepared(Protocol):
 
 
 _RUNS_BETWEEN_LOOKS = 16
-_GROWN = 10
+_GROWTH = 10
 _SMALL = 50
+"""A table that had fewer rows counts as having had so many."""
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class Scanned:
         self.runs += 1
         if self.runs % _RUNS_BETWEEN_LOOKS:
             return False
-        return any(engine.row_count(table) > _GROWN * max(rows, _SMALL) for table, rows in self.tables)
+        return any(engine.row_count(table) > _GROWTH * max(rows, _SMALL) for table, rows in self.tables)
 
 
 def scanned_by(plan: PlanNode, engine: Engine) -> Scanned | None:

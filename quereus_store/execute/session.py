@@ -46,8 +46,8 @@ from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
 _NO_PARAMETERS: tuple[Any, ...] = ()
-_OF_ROWS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
-"""What the rows of a change may be refused for; troubles of the storage have no place in a text."""
+_REFUSALS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+"""What statements and their rows may be refused for; troubles of the storage have no place in a text."""
 
 
 class Session:
@@ -97,7 +97,7 @@ class Session:
         self.watch.rearm()
         try:
             result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
-        except _OF_ROWS as error:
+        except _REFUSALS as error:
             error.of_statement(self.single_statement(sql).position)
             raise
         self._count(result.row_count)
@@ -137,7 +137,7 @@ class Session:
             transaction = self.transaction
             try:
                 result = handler(self, statement, parameters)
-            except _OF_ROWS as error:
+            except _REFUSALS as error:
                 error.of_statement(statement.position)
                 raise
             if transaction is not None:
@@ -174,7 +174,7 @@ class Session:
         except Error as error:
             if error.code is StatusCode.TOOBIG:
                 error.located(statement.position)
-            elif isinstance(error, _OF_ROWS):
+            elif isinstance(error, _REFUSALS):
                 error.of_statement(statement.position)
             raise
 
@@ -368,7 +368,7 @@ class Session:
 
         try:
             result = self.write(change)
-        except _OF_ROWS as error:
+        except _REFUSALS as error:
             error.of_statement(statement.statement.position)
             raise
         self._count(result.row_count)

@@ -21,6 +21,14 @@ def _check_physical(schema: Schema, position: SourcePosition | None) -> None:
         raise sql_error(StatusCode.ERROR, message, position)
 
 
+def _existing(catalog: Catalog, schema: str, position: SourcePosition | None) -> Schema:
+    """The schema of that name; ERROR if there is none."""
+    found = catalog.schema(schema)
+    if found is None:
+        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+    return found
+
+
 def check_table_name(
     catalog: Catalog,
     schema: str,
@@ -59,10 +67,7 @@ def check_view_name(
     position: SourcePosition | None = None,
 ) -> bool:
     """Whether CREATE VIEW goes ahead; raises ERROR for an unknown schema and a name that is taken."""
-    holder = catalog.schema(schema)
-    if holder is None:
-        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
-    _check_physical(holder, position)
+    _check_physical(_existing(catalog, schema, position), position)
     found = find_in_schema(catalog, schema, name)
     if found is None:
         return True
@@ -83,10 +88,7 @@ def check_materialized_view_name(
     position: SourcePosition | None = None,
 ) -> bool:
     """Whether CREATE MATERIALIZED VIEW goes ahead; IF NOT EXISTS passes over a maintained table only."""
-    holder = catalog.schema(schema)
-    if holder is None:
-        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
-    _check_physical(holder, position)
+    _check_physical(_existing(catalog, schema, position), position)
     found = find_in_schema(catalog, schema, name)
     if found is None:
         return True
@@ -108,10 +110,7 @@ def check_assertion_name(
     position: SourcePosition | None = None,
 ) -> bool:
     """Whether CREATE ASSERTION goes ahead; raises ERROR for a name that is taken."""
-    holder = catalog.schema(schema)
-    if holder is None:
-        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
-    if fold(name) not in holder.assertions:
+    if fold(name) not in _existing(catalog, schema, position).assertions:
         return True
     if if_not_exists:
         return False

@@ -56,15 +56,16 @@ def attach(
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(replace(reshape.table, schema=table.schema), rows)
     gate(session, transaction.catalog, reshape.table, body)
-    changed, emptied = table, None
+    changed, taken_out = table, None
     if reshape.table.columns != table.columns or reshape.table.primary_key != table.primary_key:
-        changed, emptied = carry_over(session, transaction, table, reshape)
+        changed, taken_out = carry_over(session, transaction, table, reshape)
     changed = replace(changed, derivation=Derivation(action.query, names))
     transaction.change_catalog(put_table(transaction.catalog, changed))
     transaction.renewed.add(key_of(changed))
-    stored = stored_rows(session, transaction, changed) if emptied is None else emptied
+    stored = stored_rows(session, transaction, changed) if taken_out is None else taken_out
     difference = RowSet(changed).difference(stored, rows)
-    write_difference(session, transaction, changed, difference, emptied=None if emptied is None else rows)
+    all_rows = None if taken_out is None else rows
+    write_difference(session, transaction, changed, difference, all_rows=all_rows)
     judge_rows(session, transaction, changed, rows)
 
 

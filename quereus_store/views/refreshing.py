@@ -81,9 +81,9 @@ def refresh(
     except Error as error:
         raise stale(table, error) from error
     derivation = replace(table.derivation, stale=False)
-    emptied = None
+    taken_out = None
     if not (same_shape(table, body) and keeps_key(table, body)):
-        table, emptied = reshaped(session, transaction, table, body)
+        table, taken_out = reshaped(session, transaction, table, body)
     allowed = session.options["nondeterministic_schema"]
     check_gates(session.engine, transaction.catalog, table.name, body, nondeterministic=allowed)
     if table.derivation != derivation:
@@ -94,10 +94,10 @@ def refresh(
     written = RowSet(table)
     if len(set(map(written.key, rows))) < len(rows):
         raise duplicate_rows(table)
-    stored = stored_rows(session, transaction, table) if emptied is None else emptied
+    stored = stored_rows(session, transaction, table) if taken_out is None else taken_out
     difference = written.difference(stored, rows)
-    whole = None if emptied is None else rows
-    write_difference(session, transaction, table, difference, duplicate_rows(table), whole)
+    all_rows = None if taken_out is None else rows
+    write_difference(session, transaction, table, difference, duplicate_rows(table), all_rows)
     judge_rows(session, transaction, table, rows)
     transaction.renewed.add(key_of(table))
     return table

@@ -32,10 +32,10 @@ class Reshape:
 
 
 class Carried(NamedTuple):
-    """A table after a reshape.  ``emptied``: the rows that it had, where they do not fit its new columns."""
+    """A table after a reshape.  ``taken_out``: the rows that it had, where they do not fit its columns."""
 
     table: TableSchema
-    emptied: list[Row] | None
+    taken_out: list[Row] | None
 
 
 def plan_reshape(table: TableSchema, columns: Sequence[ColumnSchema], key: PrimaryKey) -> Reshape:
@@ -173,7 +173,7 @@ def carry_over(session: Session, transaction: Transaction, old: TableSchema, res
 
     module = session.engine.module(old.module)
     writer = transaction.writer(old.module)
-    rows: list[Row] | None = None
+    taken_out: list[Row] | None = None
     moved = None if sources == tuple(range(len(old.columns))) else transform
     if _fit(old, reshape):
         rewritten = module.rewrite_table(writer, old, reshape.table, moved)
@@ -182,10 +182,10 @@ def carry_over(session: Session, transaction: Transaction, old: TableSchema, res
         handle = session.engine.table(old)
         stored = [row for batch in handle.scan(writer) for row in batch]
         handle.delete(writer, stored)
-        rows = list(transform(stored))
+        taken_out = list(transform(stored))
         rewritten = module.rewrite_table(writer, old, reshape.table, moved)
     transaction.reshapes.append(events.Reshape(len(transaction.changes), old, rewritten, moved))
-    return Carried(rewritten, rows)
+    return Carried(rewritten, taken_out)
 
 
 def _fit(old: TableSchema, reshape: Reshape) -> bool:

@@ -68,12 +68,12 @@ class TableWriter:
         difference: Difference,
         *,
         logs: bool = True,
-        emptied: Sequence[Row] | None = None,
+        all_rows: Sequence[Row] | None = None,
     ) -> Sequence[FollowUp]:
         """Change the stored rows; raises CONSTRAINT for what constraints refuse.
 
-        ``logs``: somebody may want to know of the change.  ``emptied``: all rows that there are to be, if the
-        table has none now.  Gives what is still to be done to rows that refer to the table.
+        ``logs``: somebody may want to know of the change.  ``all_rows``: those that there are to be, if
+        the table has been emptied.  Gives what is still to be done to rows that refer to the table.
         """
         table = self._table
         deleted, inserted = difference.deleted, difference.inserted
@@ -92,8 +92,8 @@ class TableWriter:
         try:
             if self._merges:
                 self._merge(transaction, difference)
-            elif emptied is not None:
-                handle.insert(writer, emptied)
+            elif all_rows is not None:
+                handle.insert(writer, all_rows)
             else:
                 if deleted:
                     handle.delete(writer, deleted)
@@ -150,12 +150,12 @@ def write_difference(
     table: TableSchema,
     difference: Difference,
     duplicates: Error | None = None,
-    emptied: Sequence[Row] | None = None,
+    all_rows: Sequence[Row] | None = None,
 ) -> None:
     """Change the stored rows of a maintained table; raises CONSTRAINT for what its constraints refuse."""
-    if difference or emptied:
+    if difference or all_rows:
         writer = TableWriter(session.engine, table, duplicates=duplicates)
-        for follow_up in writer.write(session, transaction, difference, emptied=emptied):
+        for follow_up in writer.write(session, transaction, difference, all_rows=all_rows):
             follow_up()
 
 

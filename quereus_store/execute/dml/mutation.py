@@ -79,7 +79,9 @@ class CompiledMutation:
         self.source = compiler.module.text()
         self._program: Callable[[Any], MutationOutcome] = compiler.module.compile("program")
         self._context = ContextProgram(workshop, plan, enclosing) if plan.context.values else None
-        mutations = {**dict(compiler.mutations), **(self._context.mutations if self._context else {})}
+        mutations = dict(compiler.mutations)
+        if self._context is not None:
+            mutations |= self._context.mutations
         self._members = Members(workshop, plan, list(mutations.items()), compile_in)
         self.written = careful.written = rules.written | self._members.written
         self._reads = reads_of(compiler.transactions, self.written)
