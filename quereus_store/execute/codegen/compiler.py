@@ -27,7 +27,8 @@ from typing import Any, Protocol
 
 from quereus_store.errors import SourcePosition
 from quereus_store.execute.codegen import kernels
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.codegen.source import SourceModule

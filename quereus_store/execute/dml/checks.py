@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import preamble_of
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop, columns_of
 from quereus_store.execute.dml.runtime import MutationRuntime, reads_of
 from quereus_store.execute.dml.violations import check_violation

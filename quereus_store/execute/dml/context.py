@@ -7,7 +7,7 @@ All programs of the statement read them from the runtime, the CHECKs that wait f
 from __future__ import annotations
 
 from quereus_store.execute.codegen.compiler import preamble_of
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop
 from quereus_store.execute.dml.runtime import MutationRuntime, reads_of
 from quereus_store.plan.mutations import MutationPlan

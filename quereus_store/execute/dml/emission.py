@@ -18,7 +18,8 @@ from quereus_store.errors import (
     ProgrammingError,
 )
 from quereus_store.execute.codegen import kernels
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, Strict, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import Strict, tuple_display
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml.changes import Change, is_watched, record_changes
 from quereus_store.execute.dml.generation import Loop, MutationCompiler, columns_of, row_display

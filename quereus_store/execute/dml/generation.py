@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline
 from quereus_store.plan.binder.context import BindContext

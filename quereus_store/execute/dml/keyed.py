@@ -22,7 +22,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.dml import emission
 from quereus_store.execute.dml.checks import DeferredChecks
 from quereus_store.execute.dml.eviction import Eviction

@@ -26,7 +26,7 @@ from typing import Any
 
 from quereus_store.errors import Error
 from quereus_store.execute.codegen.compiler import preamble_of
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.kernels import BATCH_SIZE
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml import emission

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quereus_store.execute.codegen.compiler import preamble_of
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.dml import emission
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop, columns_of, row_display
 from quereus_store.execute.dml.rules import upserts_of

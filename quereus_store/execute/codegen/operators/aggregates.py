@@ -24,7 +24,7 @@ from typing import cast
 
 from quereus_store.execute.codegen import aggregate_kernels, kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline
 from quereus_store.execute.spilling.grouping import Fold, Grouping
 from quereus_store.functions.aggregates.indicators import Indicator
@@ -383,10 +383,10 @@ def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
         for call in node.aggregates
         if not isinstance(call.function, Indicator)
     )
-    alike = replace(node, keys=tuple(stand_ins[: len(node.keys)]), aggregates=calls)
+    over_gathered = replace(node, keys=tuple(stand_ins[: len(node.keys)]), aggregates=calls)
     parts = []
     for chosen in node.sets or ():
-        parts.append(_one_set(compiler, node, alike, chosen, f"({gathered}(),)", columns))
+        parts.append(_one_set(compiler, node, over_gathered, chosen, f"({gathered}(),)", columns))
     name = module.name("sets")
     with module.block(f"def {name}():"):
         for part in parts:
@@ -397,18 +397,18 @@ def _grouping_sets(compiler: QueryCompiler, node: nodes.Aggregate) -> Pipeline:
 def _one_set(
     compiler: QueryCompiler,
     node: nodes.Aggregate,
-    gathered: nodes.Aggregate,
+    over_gathered: nodes.Aggregate,
     chosen: tuple[int, ...],
     source: str,
     columns: tuple[Column, ...],
 ) -> str:
     """The result rows of one grouping set of ``node``, with NULL for the keys outside it.
 
-    ``gathered`` is the same aggregation over the gathered rows.
+    ``over_gathered`` is the same aggregation over the gathered rows.
     """
-    keys = tuple(gathered.keys[position] for position in chosen)
+    keys = tuple(over_gathered.keys[position] for position in chosen)
     using = tuple(node.using[position] for position in chosen)
-    inner = replace(gathered, keys=keys, using=using, sets=None)
+    inner = replace(over_gathered, keys=keys, using=using, sets=None)
     pipeline = compiler.over_batches(source, columns)
     rows = _groups(compiler, inner, pipeline) if keys else _one_group(compiler, inner, pipeline)
     items = [

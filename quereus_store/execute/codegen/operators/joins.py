@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.rows import add_condition
 from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids

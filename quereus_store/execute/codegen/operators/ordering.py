@@ -22,7 +22,8 @@ from collections.abc import Sequence
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.sorting import external_sort, external_top
 from quereus_store.plan import nodes

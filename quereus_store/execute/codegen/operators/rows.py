@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
-from quereus_store.execute.codegen.expressions import tuple_display
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.distinct import external_distinct
 from quereus_store.plan import nodes

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import PipelineScope, QueryCompiler, operator
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.functions.registry import guarded_rows
 from quereus_store.modules.contract import AccessKind
@@ -16,7 +17,7 @@ from quereus_store.schema.objects import IndexPart, KeyPart, TableSchema
 from quereus_store.types.logical import BOOLEAN, INTEGER, NUMERIC, REAL, LogicalType
 from quereus_store.types.sortkeys import identity_key
 
-_NUMBERS = {INTEGER, REAL, NUMERIC, BOOLEAN}
+_NUMBERS = frozenset({INTEGER, REAL, NUMERIC, BOOLEAN})
 
 
 @operator(nodes.TableScan)
@@ -111,24 +112,29 @@ def _key_identity(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
     parts: Sequence[KeyPart | IndexPart] = node.table.primary_key.parts
     if index is not None:
         parts = next(each.parts for each in node.table.indexes if each.name.lower() == index.lower())
-    module = compiler.module
-    sources: list[str | None] = []
-    for position, (values, part) in enumerate(zip(node.alternatives, parts, strict=False)):
-        collation = compiler.services.collation(part.collation)
-        types = {value.type for value in values}
-        if len(types) > 1 and not types <= _NUMBERS:
-            known = module.bind(
-                "identity", identity_key(_part_type(node.table, part), False, collation).apply
-            )
-            sources.append(f"{module.helper(kernels.foreign_identity)}(key[{position}], {known})")
-            continue
-        recipe = identity_key(values[0].type, False, collation)
-        plain = recipe.is_plain or recipe.plain_without_nan
-        sources.append(None if plain else module.render(recipe.template, f"key[{position}]"))
-    if not any(sources):
-        return ""
-    shown = [source or f"key[{position}]" for position, source in enumerate(sources)]
-    return f", lambda key: {tuple_display(shown)}"
+    cells = [f"key[{position}]" for position in range(len(node.alternatives))]
+    identities = [
+        _part_identity(compiler, node.table, part, values, cell)
+        for part, values, cell in zip(parts, node.alternatives, cells, strict=False)
+    ]
+    return "" if identities == cells else f", lambda key: {tuple_display(identities)}"
+
+
+def _part_identity(
+    compiler: QueryCompiler,
+    table: TableSchema,
+    part: KeyPart | IndexPart,
+    values: Sequence[BoundExpression],
+    cell: str,
+) -> str:
+    """Source of the identity of one part of a key; the part itself where equal ones look alike."""
+    module, collation = compiler.module, compiler.services.collation(part.collation)
+    types = {value.type for value in values}
+    if len(types) > 1 and not types <= _NUMBERS:
+        known = module.bind("identity", identity_key(_part_type(table, part), False, collation).apply)
+        return f"{module.helper(kernels.foreign_identity)}({cell}, {known})"
+    recipe = identity_key(values[0].type, False, collation)
+    return cell if recipe.is_plain or recipe.plain_without_nan else module.render(recipe.template, cell)
 
 
 def _part_type(table: TableSchema, part: KeyPart | IndexPart) -> LogicalType:

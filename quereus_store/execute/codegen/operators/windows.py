@@ -7,7 +7,8 @@ from operator import itemgetter
 
 from quereus_store.execute.codegen import kernels, window_kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
-from quereus_store.execute.codegen.expressions import ExpressionCompiler, tuple_display
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.ordering import write_sort
 from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
 from quereus_store.functions.registry import AggregateFunction
