@@ -6,7 +6,7 @@
     AGGREGATE sum(minutes) by carrier  /  FILTER day = 3  /  SCAN main.per_day
 
 where ``per_day`` stores ``sum(minutes)`` by carrier and day.  Conditions and keys may read whatever the
-stored keys tell.
+stored keys tell.  DISTINCT is a grouping by all its columns.
 
 =========  ==============================  ===========================================
 aggregate  of the same groups              of several stored groups
@@ -81,11 +81,20 @@ def use_stored_groups(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanN
 
 
 def _visit(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
-    if isinstance(plan, nodes.Aggregate):
-        found = _replaced(plan, context)
+    grouping = _as_grouping(plan)
+    if grouping is not None:
+        found = _replaced(grouping, context)
         if found is not None:
             return found
     return nodes.map_inputs(plan, lambda child: _visit(child, context))
+
+
+def _as_grouping(plan: nodes.PlanNode) -> nodes.Aggregate | None:
+    """A grouping, or DISTINCT as one by all columns."""
+    if isinstance(plan, nodes.Distinct):
+        keys = tuple(ColumnRef(c.type, c.nullable, c.collation, c.id, c.name) for c in plan.input.columns)
+        return nodes.Aggregate(plan.columns, plan.input, keys, (), plan.using)
+    return plan if isinstance(plan, nodes.Aggregate) else None
 
 
 def _replaced(plan: nodes.Aggregate, context: RuleContext) -> nodes.PlanNode | None:
@@ -143,9 +152,8 @@ def _stored_grouping(stored: StoredQuery) -> _Grouping | None:
                     below.setdefault(expression.id, places[column.id])
             places = below
         plan = plan.input
-    if not isinstance(plan, nodes.Aggregate) or plan.sets is not None:
-        return None
-    return _Grouping(plan, places)
+    node = _as_grouping(plan)
+    return None if node is None or node.sets is not None else _Grouping(node, places)
 
 
 class _Answer:
