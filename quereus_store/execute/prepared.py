@@ -23,7 +23,6 @@ from quereus_store.execute.engine import Engine
 from quereus_store.execute.maintenance import Maintenance
 from quereus_store.execute.results import Batches, Result, document_columns
 from quereus_store.execute.runtime import Runtime
-from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
@@ -34,7 +33,6 @@ from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import type_of_value
 
-Signature = tuple[Any, ...]
 Parameters = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
 _BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
@@ -178,10 +176,6 @@ class PreparedMutation:
         """The plan as text: the change, then where its rows come from."""
         lines = plan_lines(self.compiled.source_plan, services)
         return [f"{self.verb.upper()} {self.plan.table.qualified_name}", *("  " + line for line in lines)]
-
-    def batch_runtime(self, session: Any, transaction: Any, rows: list[Row]) -> MutationRuntime:
-        """The same for many parameter tuples at once."""
-        return self.compiled.runtime(session, transaction, (), rows)
 
     def run(self, runtime: MutationRuntime) -> Result:
         """Make the change; RETURNING's rows are complete afterwards."""

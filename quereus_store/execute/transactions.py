@@ -209,11 +209,6 @@ class Transaction(ReadView):
             return self.primary
         return self._readers.get(name) if self._readers else None
 
-    @property
-    def has_written(self) -> bool:
-        """Whether any module has been written to, or the catalog changed."""
-        return bool(self._writers) or self.catalog is not self.started_with
-
     def change_catalog(self, catalog: Catalog) -> None:
         """Work on with a changed catalog; what persists of it is written at once."""
         before = self.catalog

@@ -13,8 +13,6 @@ from quereus_store.plan.expressions import (
     Comparison,
     Conjunction,
     InList,
-    Literal,
-    Parameter,
 )
 from quereus_store.types import BOOLEAN
 
@@ -98,11 +96,6 @@ def rejects_null(predicate: BoundExpression, columns: frozenset[int]) -> bool:
             if isinstance(operand, ColumnRef) and operand.id in columns:
                 return True
     return False
-
-
-def is_constant(expression: BoundExpression) -> bool:
-    """Whether an expression is a literal or a parameter."""
-    return isinstance(expression, Literal | Parameter)
 
 
 def equality(left: BoundExpression, right: BoundExpression, using: str) -> Comparison:

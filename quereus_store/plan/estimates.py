@@ -239,11 +239,6 @@ def leads_index(table: TableSchema, position: int) -> bool:
     return any(index.where is None and index.parts[0].column == position for index in table.indexes)
 
 
-def estimate_rows(plan: nodes.PlanNode, services: OptimizerServices) -> float:
-    """About how many rows a plan gives; at least 1."""
-    return Estimator(services).rows(plan)
-
-
 # -- shares -------------------------------------------------------------------------------------
 
 

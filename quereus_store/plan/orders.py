@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from quereus_store.plan.optimizer import OptimizerServices
 
 KEEPS_LEFT_ORDER = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
-KEYED_JOINS = (nodes.HashJoin, nodes.MergeJoin)
 
 
 def ascending_key(

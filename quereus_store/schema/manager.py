@@ -16,7 +16,7 @@ Chapters: queries, sections 5 and 15; alter-and-ddl-lifecycle, sections 3 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
@@ -157,18 +157,6 @@ def parent_key(parent: TableSchema, key: ForeignKey) -> tuple[int, ...] | None:
     positions = [parent.column_index(name) for name in key.parent_columns]
     found = tuple(position for position in positions if position is not None)
     return found if len(found) == len(positions) else None
-
-
-def foreign_keys_by_parent(
-    catalog: Catalog,
-) -> Mapping[tuple[str, str], tuple[tuple[TableSchema, ForeignKey], ...]]:
-    """All foreign keys by the folded (schema, table) of their parent."""
-    found: dict[tuple[str, str], tuple[tuple[TableSchema, ForeignKey], ...]] = {}
-    for child in tables_of(catalog):
-        for key in child.foreign_keys:
-            parent = (fold(key.parent_schema or child.schema), fold(key.parent_table))
-            found[parent] = (*found.get(parent, ()), (child, key))
-    return found
 
 
 def check_foreign_key_collations(catalog: Catalog, child: TableSchema) -> None:

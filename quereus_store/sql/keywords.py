@@ -58,17 +58,4 @@ DECLARATION_ITEMS: frozenset[str] = _words(
     "table index unique materialized view seed assertion domain collation import"
 )
 
-#: Words with which a statement can begin.
-STATEMENT_STARTS: frozenset[str] = _words(
-    """
-    select values with insert replace update delete create drop alter refresh begin commit rollback savepoint
-    release pragma analyze explain declare diff apply
-    """
-)
-
 ALL: frozenset[str] = RESERVED | CONTEXTUAL | SOFT
-
-
-def is_reserved(word: str) -> bool:
-    """Whether a word, in any case, must be quoted to serve as a name."""
-    return word.lower() in RESERVED

@@ -132,11 +132,11 @@ def test_drop_table_means_materialized_views_too():
     assert isinstance(dropping.table_to_drop(CATALOG, "main", "mv"), TableSchema)
 
 
-def test_foreign_keys_by_parent():
-    found = manager.foreign_keys_by_parent(CATALOG)
-    ((child, key),) = found["main", "ship"]
-    assert child.name == "crew"
-    parent = manager.parent_of(CATALOG, child, key)
+def test_the_parent_of_a_foreign_key():
+    crew = CATALOG.table("main", "crew")
+    (key,) = crew.foreign_keys
+    parent = manager.parent_of(CATALOG, crew, key)
+    assert parent.name == "ship"
     assert manager.parent_key(parent, key) == (0,)
 
 

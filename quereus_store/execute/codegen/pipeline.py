@@ -81,13 +81,6 @@ def column_ids(columns: Sequence[Column]) -> tuple[int, ...]:
     return tuple(column.id for column in columns)
 
 
-def tuple_source(items: Sequence[str]) -> str:
-    """Source of a tuple display."""
-    if len(items) == 1:
-        return f"({items[0]},)"
-    return f"({', '.join(items)})"
-
-
 def nested(clauses: Sequence[Clause], body: Callable[[], None], open_block: Callable[[str], object]) -> None:
     """Write clauses as nested statements around a body.
 

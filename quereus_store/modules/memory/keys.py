@@ -195,11 +195,6 @@ class KeyOf:
         columns = [key.part.column for key in self.parts if key.is_plain and key.part.column is not None]
         return itemgetter(*columns) if columns and len(columns) == len(self.parts) else None
 
-    @property
-    def may_be_null(self) -> bool:
-        """Whether any part admits NULL."""
-        return bool(self._nullable)
-
     def has_null(self, key: Key) -> bool:
         """Whether NULL is among the parts of a key."""
         if len(self.parts) == 1:

@@ -17,11 +17,6 @@ def non_deterministic_in(expression: BoundExpression) -> str | None:
     return next(_in_expression(expression), None)
 
 
-def non_deterministic_in_plan(plan: PlanNode) -> str | None:
-    """The name of the first thing in a plan that is not deterministic; None if all is."""
-    return next(_in_plan(plan), None)
-
-
 def _in_expression(expression: BoundExpression) -> Iterator[str]:
     for part in walk(expression):
         if isinstance(part, Call | AggregateCall) and not part.function.deterministic:

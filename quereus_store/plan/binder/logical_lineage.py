@@ -37,11 +37,6 @@ class LogicalColumn:
     expression: nodes.Expression | None = None
     puts: tuple[nodes.Assignment, ...] = ()
 
-    @property
-    def is_written_as_is(self) -> bool:
-        """Whether it shows a basis column and nothing else."""
-        return self.origin is Origin.BARE
-
 
 @dataclass(frozen=True, slots=True)
 class LogicalLineage:

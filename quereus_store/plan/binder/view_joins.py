@@ -92,11 +92,6 @@ class JoinView:
         """The side that a column of the body belongs to."""
         return _side_of(self.sides, name)
 
-    @property
-    def reads_preserved_only(self) -> bool:
-        """Whether no side is optional."""
-        return not any(side.is_optional for side in self.sides)
-
 
 # --- opening ------------------------------------------------------------------------------------------------
 

@@ -96,11 +96,6 @@ class TokenCursor:
             raise self.failure(expectation, got=got)
         return self.advance()
 
-    def expect_words(self, keys: str, expectation: str) -> None:
-        """Take a phrase that must be there."""
-        for key in keys.split():
-            self.expect(key, expectation)
-
     # Errors
 
     def error(self, message: str, position: SourcePosition | None = None) -> Error:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import Column, ColumnRef
 from quereus_store.plan.nodes import JoinKind
 
 Scan = int
@@ -108,13 +108,6 @@ def _branch(plan: plans.SetOperation, slots: Mapping[Scan, int], estimate: float
     if inner is None:
         return None
     return plans.Project(plan.columns, inner, tuple(map(reference, sides[0].columns[: len(plan.columns)])))
-
-
-def as_projection(
-    plan: plans.PlanNode, columns: tuple[Column, ...], expressions: tuple[BoundExpression, ...]
-) -> plans.Project:
-    """Expressions over a plan as its only columns."""
-    return plans.Project(columns, plan, expressions)
 
 
 def with_columns(plan: plans.PlanNode, columns: tuple[Column, ...]) -> plans.PlanNode:
