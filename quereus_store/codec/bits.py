@@ -1,7 +1,8 @@
 """Byte tricks that every part of the key encoding shares.
 
 ``escape`` makes bytes self-delimiting: the result holds no ``00``, so a ``00`` may end it, and byte order is
-kept.  (A length prefix would sort by length.)  ``flip`` turns an encoding upside down for descending columns.
+kept.  (A length prefix would sort by length.)  ``FLIP_TABLE`` turns an encoding upside down for descending
+columns.
 """
 
 from __future__ import annotations
@@ -20,11 +21,6 @@ def escape(data: bytes) -> bytes:
 def unescape(data: bytes) -> bytes:
     """The bytes that :func:`escape` was given."""
     return data.replace(b"\1\1", b"\0").replace(b"\1\2", b"\1")
-
-
-def flip(data: bytes) -> bytes:
-    """The encoding that sorts the other way round."""
-    return data.translate(FLIP_TABLE)
 
 
 def successor(prefix: bytes) -> bytes | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
@@ -36,24 +36,6 @@ from quereus_store.types import type_of_value
 Parameters = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
 _BINDABLE = frozenset({type(None), bool, int, float, str, bytes, list, dict})
-
-
-class Prepared(Protocol):
-    """A statement ready to run under one catalog version."""
-
-    catalog_version: int
-    columns: tuple[Column, ...] | None
-    writes: bool
-
-    def run(self, runtime: Runtime) -> Result:
-        """Execute within the runtime's transaction."""
-        ...
-
-    def runtime(self, session: Any, transaction: Any, parameters: Any) -> Runtime:
-        """Everything an execution needs."""
-        ...
-
-
 _RUNS_BETWEEN_LOOKS = 16
 _GROWTH = 10
 _SMALL = 50

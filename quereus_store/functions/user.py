@@ -148,6 +148,15 @@ def sql_value(result: Any) -> Value:
     raise sql_error(StatusCode.MISMATCH, f"expected SqlValue, got {reason}")
 
 
+def _giving_values(function: Callable[..., Any]) -> Callable[..., Value]:
+    """The callable, with what it gives as a value of the language."""
+
+    def call(*values: Any) -> Value:
+        return sql_value(function(*values))
+
+    return call
+
+
 def scalar_function_from(
     function: Callable[..., Value],
     name: str | None = None,
@@ -172,13 +181,9 @@ def scalar_function_from(
     minimum, maximum = _arity(function, arguments)
     result, nullable = _returned(function, returns)
     announced: ReturnType = infer_return_type or result
-
-    def call(*values: Value) -> Value:
-        return sql_value(function(*values))
-
     return ScalarFunction(
         found,
-        call,
+        _giving_values(function),
         minimum,
         maximum,
         announced,
@@ -242,11 +247,7 @@ def aggregate_function_from(
         )
     if not callable(finish):
         raise _misuse("aggregate schema.finalizeFunction must be a function")
-    start = _starter(initial)
-
-    def finished(state: Any) -> Value:
-        return sql_value(finish(state))
-
+    start, finished = _starter(initial), _giving_values(finish)
     minimum, maximum = _arity(step, arguments, leading=1)
     result, nullable = _returned(finish, returns)
 

@@ -64,7 +64,7 @@ def create_materialized_view(
 
     def change(transaction: Transaction) -> None:
         try:
-            _create_view(maintainer, session, transaction, statement)
+            _create_view(session, transaction, statement)
         except Error as error:
             error.located(statement.position)
             raise
@@ -74,7 +74,6 @@ def create_materialized_view(
 
 
 def _create_view(
-    maintainer: Maintainer,
     session: Session,
     transaction: Transaction,
     statement: nodes.CreateMaterializedView,
@@ -233,7 +232,7 @@ def check_declared_shape(table: TableSchema, body: Body) -> None:
     detail = (
         _wrong_count(table, names, columns)
         or _wrong_column(table, names, columns)
-        or _wrong_key(table, physical_key(body, columns), columns)
+        or _wrong_key(table, physical_key(body, columns))
     )
     if detail is not None:
         text, qualified = detail
@@ -300,7 +299,7 @@ def _nullability(column: ColumnSchema) -> str:
     return "nullable" if column.nullable else "not null"
 
 
-def _wrong_key(table: TableSchema, derived: PrimaryKey, columns: tuple[ColumnSchema, ...]) -> _Detail:
+def _wrong_key(table: TableSchema, derived: PrimaryKey) -> _Detail:
     ours, theirs = table.primary_key.parts, derived.parts
     if len(ours) != len(theirs):
         text = (

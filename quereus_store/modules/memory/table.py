@@ -353,15 +353,13 @@ class MemoryTable:
                     return False
         token = transaction.savepoint()
         try:
-            _replace_entries(transaction, state.primary, old_keys, keys, old, new)
+            _replace_entries(transaction, state.primary, old_keys, keys, new)
             for handle, before, after in halves:
                 tree = state.indexes[handle.storage_id]
                 if stay and before == after:
                     _follow(transaction, state.primary, tree, before, keys, new)
                 else:
-                    _replace_entries(
-                        transaction, tree, _nested(before, old_keys), _nested(after, keys), old, new
-                    )
+                    _replace_entries(transaction, tree, _nested(before, old_keys), _nested(after, keys), new)
         except DuplicateKey:
             transaction.rollback_to(token)
             return False
@@ -454,7 +452,6 @@ def _replace_entries(
     tree: SortedRows,
     old_keys: list[Any],
     keys: list[Any],
-    old: Sequence[Row],
     rows: Sequence[Row],
 ) -> None:
     """Change many rows of a tree; raises DuplicateKey with the tree half changed."""

@@ -108,7 +108,7 @@ class _Insertion:
                 self._supply(self._writable(name), f"\0cell{number}")
         if made_of is not None:
             check_key_supplied(self.view, made_of, names, self.position)
-        self._find_keys(source)
+        self._find_keys()
         columns = tuple(plan.columns)
         cells: list[tuple[str, BoundExpression]] = [
             (f"\0cell{number}", reference(column)) for number, column in enumerate(columns)
@@ -128,7 +128,7 @@ class _Insertion:
         catalog = self.statement.environment.context.catalog
         order = written if made_of is not None else parents_first(self.view, written, catalog)
         for side in order:
-            self._step(rows, side, source, names)
+            self._step(rows, side, source)
         if made_of is not None and pivots:
             write_pivots(rows, made_of, self._anchor_value(made_of), pivots, anew=False)
         return self.statement.sequence(rows, None, verdicts)
@@ -248,7 +248,7 @@ class _Insertion:
 
     # --- shared keys ------------------------------------------------------------
 
-    def _find_keys(self, source: nodes.Node) -> None:
+    def _find_keys(self) -> None:
         self._check_composite()
         groups: list[set[Place]] = []
         for left, right in equated_columns(self.view):
@@ -382,13 +382,7 @@ class _Insertion:
             [nodes.IsTest(captured(name), nodes.IsTarget.NULL, negated=True) for name in self._own(side)]
         )
 
-    def _step(
-        self,
-        rows: CapturedRows,
-        side: int,
-        source: nodes.Query | nodes.DataModification,
-        names: Sequence[str],
-    ) -> None:
+    def _step(self, rows: CapturedRows, side: int, source: nodes.Query | nodes.DataModification) -> None:
         table = self.view.sides[side].table
         values: dict[str, nodes.Expression] = {
             name: captured(cell) for (at, name), cell in self.values.items() if at == side
@@ -399,7 +393,7 @@ class _Insertion:
                     values[name] = self._key_value(key, side)
         for name, constant in pinned_columns(self.view, side).items():
             if name in values:
-                self._check_pinned(side, name, constant, source, names)
+                self._check_pinned(side, name, constant, source)
             values.setdefault(name, constant)
         for name, value in self._view_defaults(side):
             values.setdefault(fold(name), value)
@@ -438,7 +432,6 @@ class _Insertion:
         name: str,
         constant: nodes.Literal,
         source: nodes.Query | nodes.DataModification,
-        names: Sequence[str],
     ) -> None:
         values = plain_values(source)
         cell = self.values.get((side, name))

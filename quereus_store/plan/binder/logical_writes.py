@@ -166,7 +166,7 @@ def followers(
             continue
         if isinstance(node, nodes.Update) and not _assigns(node, referrer.parent_columns):
             continue
-        _check_simple(environment, constraints, node)
+        _check_simple(constraints, node)
         child = _follower(constraints.table, node, qualifier, referrer)
         key = (referrer.child.schema, f"{referrer.child.name}\0{referrer.key.name}")
         if key in environment.views:
@@ -195,9 +195,7 @@ def _assigns(node: nodes.Update, names: Sequence[str]) -> bool:
     )
 
 
-def _check_simple(
-    environment: Environment, constraints: LogicalConstraints, node: nodes.Update | nodes.Delete
-) -> None:
+def _check_simple(constraints: LogicalConstraints, node: nodes.Update | nodes.Delete) -> None:
     """What finds the parents is evaluated again once the children are written: it reads nothing else."""
     assignments = node.assignments if isinstance(node, nodes.Update) else ()
     parts = [part for part in (node.where, *assignments) if part is not None]

@@ -10,8 +10,7 @@ index expressions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.plan.binder.context import BindContext, Environment
@@ -276,11 +275,3 @@ def _require_deterministic(
         f"Non-deterministic expression not allowed in {place}. {what}. Use mutation context to pass"
         " non-deterministic values (e.g., WITH CONTEXT (timestamp = datetime('now'))).",
     )
-
-
-def bind_index_expression(
-    context: BindContext, table: TableSchema, expression: nodes.Expression, row: Sequence[Column]
-) -> BoundExpression:
-    """An index part or the predicate of a partial index, over a row of the table."""
-    quiet = replace(context, parameters={})
-    return bind_row_expression(quiet, table, expression, row=tuple(row))[0]

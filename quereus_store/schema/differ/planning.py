@@ -133,7 +133,7 @@ class _Differ:
         target = self._target()
         spelling = Respelling(target, self.renamed_columns)
         self._create(new_tables, new_views, target, spelling)
-        self._indexes(target, spelling)
+        self._indexes(spelling)
         self._assertions()
         attached = (self.built[name].name for name, steps in self.steps.items() if steps.attaches)
         remade = frozenset(name for _, name in self._remade())
@@ -464,7 +464,7 @@ class _Differ:
 
     # --- indexes -------------------------------------------------------------------------------------------
 
-    def _indexes(self, target: Catalog, spelling: Respelling) -> None:
+    def _indexes(self, spelling: Respelling) -> None:
         actual = dict(self._actual_indexes())
         wanted = [Named(item.name.name, tags_of_item(item)) for item in self.indexes.values()]
         present = [Named(index.name, index.tags) for _, index in actual.values()]
