@@ -12,7 +12,7 @@ from typing import Any
 
 import quereus_store
 from quereus_store.plan.optimizer import rule_names
-from tests.differential.queries import Query
+from tests.differential.query_parts import Query
 from tests.differential.worlds import World
 
 _STEPS = 150

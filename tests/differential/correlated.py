@@ -7,7 +7,7 @@ operator than ``=``, NULL on a side, a LIMIT, an outer column in a place that no
 from __future__ import annotations
 
 from tests.differential.expressions import Expr, same
-from tests.differential.queries import Query
+from tests.differential.query_parts import Query
 from tests.differential.seeks import Seeks
 from tests.differential.worlds import Column, Table
 

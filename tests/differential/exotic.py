@@ -16,7 +16,7 @@ from tests.differential.choices import Choices
 from tests.differential.comparing import SPANS
 from tests.differential.expressions import PLAIN_TYPES, Expr, same
 from tests.differential.extended import ExtendedExpressions, ExtendedQueries
-from tests.differential.queries import Source
+from tests.differential.query_parts import Source
 from tests.differential.worlds import Column, Table, World, rows_of, sqlite_connection
 
 TYPES = {

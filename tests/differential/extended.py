@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.differential.expressions import _MAKERS, Expr, Expressions, same
-from tests.differential.queries import Queries, Query, Source
+from tests.differential.queries import Queries
+from tests.differential.query_parts import Query, Source
 
 
 class ExtendedExpressions(Expressions):

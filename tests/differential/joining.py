@@ -7,7 +7,7 @@ between, conditions on one table, all columns as they were written.
 from __future__ import annotations
 
 from tests.differential.expressions import Expr, same
-from tests.differential.queries import Query
+from tests.differential.query_parts import Query
 from tests.differential.seeks import Seeks
 from tests.differential.worlds import Column, Table
 

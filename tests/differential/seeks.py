@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.differential.choices import Choices
 from tests.differential.expressions import Expr, Parameters, same
-from tests.differential.queries import Query
+from tests.differential.query_parts import Query
 from tests.differential.worlds import Column, Table
 
 OPERATORS = ("=", "<", ">", "<=", ">=", "=", "=", "<>")

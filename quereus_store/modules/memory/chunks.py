@@ -160,6 +160,7 @@ def gather(items: Sequence[Any], order: list[int]) -> list[Any]:
 
 
 def is_sorted(keys: list[Key]) -> bool:
+    """Whether keys are in order."""
     return not any(map(lt, islice(keys, 1, None), keys))
 
 
@@ -230,8 +231,9 @@ def groups_of(lasts: list[Key], keys: list[Key]) -> Iterator[tuple[int, int, int
 
 
 def merged(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[Key], list[Row]]:
+    """The chunk's keys and rows with these among them; raises :class:`DuplicateKey`."""
     if len(keys) * 6 <= len(chunk.keys):
-        return merged_singly(chunk, keys, rows)
+        return _merged_singly(chunk, keys, rows)
     both_keys, both_rows = chunk.keys + keys, chunk.rows + rows
     # Two sorted runs: the sort merges them in linear time.
     order = sorted(range(len(both_keys)), key=both_keys.__getitem__)
@@ -244,7 +246,7 @@ def merged(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[Key], l
     return new_keys, new_rows
 
 
-def merged_singly(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[Key], list[Row]]:
+def _merged_singly(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[Key], list[Row]]:
     new_keys, new_rows = chunk.keys.copy(), chunk.rows.copy()
     for key, row in zip(keys, rows, strict=True):
         place = bisect_left(new_keys, key)
@@ -256,6 +258,7 @@ def merged_singly(chunk: Chunk, keys: list[Key], rows: list[Row]) -> tuple[list[
 
 
 def without(chunk: Chunk, keys: list[Key]) -> tuple[list[Key], list[Row]]:
+    """The chunk's keys and rows but for these, all of which are there."""
     if keys == chunk.keys:
         return [], []
     gone = set(keys)
@@ -271,7 +274,7 @@ def found_in(chunk: Chunk, keys: list[Key]) -> Sequence[Row | None]:
     return list(map(dict(zip(chunk.keys, chunk.rows, strict=True)).get, keys))
 
 
-def places_of(chunk: Chunk, keys: list[Key]) -> Sequence[int]:
+def _places_of(chunk: Chunk, keys: list[Key]) -> Sequence[int]:
     if len(keys) == len(chunk.keys) and keys == chunk.keys:
         return range(len(keys))
     places = [bisect_left(chunk.keys, key) for key in keys]
@@ -295,7 +298,7 @@ def replaced(chunk: Chunk, keys: list[Key], rows: list[Row]) -> list[Row]:
         if sum(map(is_not, changed, chunk.rows)) == len(keys):
             return changed
     changed = chunk.rows.copy()
-    for place, row in zip(places_of(chunk, keys), rows, strict=True):
+    for place, row in zip(_places_of(chunk, keys), rows, strict=True):
         changed[place] = row
     return changed
 
@@ -307,6 +310,7 @@ def adjacent_equal(keys: list[Key]) -> int | None:
 
 
 def pieces_of(chunks: list[Chunk], start: Position, stop: Position) -> list[list[Row]]:
+    """The rows between two positions, by chunk; whole chunks' lists as they are."""
     (first, begin), (last, end) = start, stop
     pieces = [chunks[first].rows[begin:] if begin else chunks[first].rows]
     pieces.extend(map(rows_of, chunks[first + 1 : last]))
@@ -316,5 +320,6 @@ def pieces_of(chunks: list[Chunk], start: Position, stop: Position) -> list[list
 
 
 def reversed_pieces(pieces: list[list[Row]]) -> Iterator[list[Row]]:
+    """The pieces and their rows from the last to the first; ``pieces`` is used up."""
     while pieces:
         yield pieces.pop()[::-1]
