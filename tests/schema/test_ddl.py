@@ -194,14 +194,10 @@ def columns(draw, name):
 
 
 @st.composite
-def tables(draw):
-    names = draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
-    made = tuple(draw(columns(name)) for name in names)
-    column = st.sampled_from(range(len(made)))
-    most = min(3, len(made))
-    positions = st.lists(column, unique=True, max_size=most).map(tuple)
-    some = st.lists(column, unique=True, min_size=1, max_size=most).map(tuple)
+def primary_keys(draw, made):
+    """A declared key of up to three columns, perhaps none, or the key of all columns."""
     if draw(st.booleans()):
+        positions = st.lists(st.sampled_from(range(len(made))), unique=True, max_size=min(3, len(made)))
         parts = tuple(
             KeyPart(
                 column,
@@ -210,12 +206,20 @@ def tables(draw):
             )
             for column in draw(positions)
         )
-        key = PrimaryKey(parts, conflict=draw(ACTIONS))
-    else:
-        key = PrimaryKey(
-            tuple(KeyPart(column, False, made[column].collation) for column in range(len(made))),
-            declared=False,
-        )
+        return PrimaryKey(parts, conflict=draw(ACTIONS))
+    return PrimaryKey(
+        tuple(KeyPart(column, False, made[column].collation) for column in range(len(made))),
+        declared=False,
+    )
+
+
+@st.composite
+def tables(draw):
+    names = draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
+    made = tuple(draw(columns(name)) for name in names)
+    column = st.sampled_from(range(len(made)))
+    most = min(3, len(made))
+    some = st.lists(column, unique=True, min_size=1, max_size=most).map(tuple)
     expression = parse_expression("(a or b) between 0 and 1")
     checks = [
         CheckConstraint(
@@ -254,7 +258,7 @@ def tables(draw):
         "main",
         draw(NAMES),
         made,
-        key,
+        draw(primary_keys(made)),
         tuple(uniques),
         tuple(checks),
         tuple(keys),
