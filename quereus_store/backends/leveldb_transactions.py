@@ -13,7 +13,6 @@ from contextlib import closing
 from functools import partial
 from itertools import chain, islice, pairwise, repeat, starmap
 from operator import itemgetter, lt
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from quereus_store.backends.contract import Item, Previous, Savepoint
@@ -133,12 +132,7 @@ class LeveldbReadTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

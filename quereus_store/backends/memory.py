@@ -14,7 +14,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter, lt
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from quereus_store.backends.contract import Item, Previous, Savepoint
@@ -269,12 +268,7 @@ class MemoryReadTransaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

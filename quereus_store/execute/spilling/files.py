@@ -12,7 +12,6 @@ import marshal
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from types import TracebackType
 from typing import Any
 
 from quereus_store.execute.spilling.sizes import about_size
@@ -70,12 +69,7 @@ class SpillFile:
     def __enter__(self) -> SpillFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
