@@ -49,7 +49,10 @@ def connect(
     """
     timeout, cached_statements = _checked(timeout, cached_statements)
     opened = open_database(os.fsdecode(database), backend, options)
-    return Connection(opened, timeout=timeout, autocommit=autocommit, cached_statements=cached_statements)
+    try:
+        return Connection(opened, timeout=timeout, autocommit=autocommit, cached_statements=cached_statements)
+    finally:
+        opened.release()
 
 
 def _checked(timeout: Any, cached_statements: Any) -> tuple[float, int]:
@@ -62,7 +65,10 @@ def _checked(timeout: Any, cached_statements: Any) -> tuple[float, int]:
 
 
 class Connection(BoundToProcess):
-    """A connection; for one thread at a time."""
+    """A connection; for one thread at a time.
+
+    ``Connection(other.database)`` is a further connection to what is open, also to a database in memory.
+    """
 
     Warning = errors.Warning
     Error = errors.Error
@@ -88,9 +94,10 @@ class Connection(BoundToProcess):
         self.session = Session(database.engine, timeout=timeout, cached_statements=cached_statements)
         for name, value in database.engine.session_options.items():
             self.session.set_option(name, value)
-        self.closed = False
         self._autocommit = autocommit
         self._process = os.getpid()
+        database.retain()
+        self.closed = False
 
     # -- statements ----------------------------------------------------------------
 

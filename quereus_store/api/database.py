@@ -69,7 +69,6 @@ class Database(BoundToProcess):
     _connections: int = 0
     _options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _key: Any = None
-    _closing: Callable[[Database], None] | None = field(default=None, repr=False)
 
     # -- what it knows -----------------------------------------------------------
 
@@ -315,12 +314,13 @@ class Database(BoundToProcess):
 
     # -- life ------------------------------------------------------------------------
 
+    def retain(self) -> None:
+        """One connection more.  MISUSE where the last one has closed the storage."""
+        _OPEN.retain(self)
+
     def release(self) -> None:
-        """One connection less; the last one closes the storage."""
-        if self._closing is not None:
-            self._closing(self)
-        else:
-            self.engine.notifier.close()
+        """One connection less; the last one closes the storage, and ends the subscriptions."""
+        _OPEN.release(self)
 
 
 def _same_call(known: Function, function: Function) -> bool:
@@ -332,37 +332,61 @@ def _same_call(known: Function, function: Function) -> bool:
 
 
 class _OpenDatabases:
-    """The databases of this process by file, so that opening one twice gives one."""
+    """The databases of this process by file, so that opening one twice gives one.
+
+    The garbage collector closes connections that nobody holds any more, and it may do so at any moment, also
+    in the middle of what is done here.  So the lock lets its owner in again, and a database counts as used
+    before anything else is done with it.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._open: dict[Any, Database] = {}
 
     def acquire(self, path: Path, backend: str, options: dict[str, Any]) -> Database:
+        """The database of a file, counted as used; :meth:`release` is the caller's to call."""
         key = (os.getpid(), os.path.realpath(path))
         with self._lock:
-            database = self._open.get(key)
-            if database is not None and database.backend != backend:
-                raise sql_error(
-                    StatusCode.MISUSE, f"'{path}' is open with backend '{database.backend}' in this process"
-                )
-            if database is not None:
+            while True:
+                database = self._open.get(key)
+                if database is None:
+                    database = self._opened(key, path, backend, options)
+                database._connections += 1
+                if self._open.get(key) is database:
+                    break
+            try:
+                if database.backend != backend:
+                    raise sql_error(
+                        StatusCode.MISUSE,
+                        f"'{path}' is open with backend '{database.backend}' in this process",
+                    )
                 _refuse_other_options(database, options)
-            if database is None:
-                store = open_store(path, backend, **options)
-                database = Database(
-                    _engine([store, MemoryModule(), *json_modules()], store.name), path, backend
-                )
-                database._key, database._options = key, options
-                database._closing = self._release
-                self._open[key] = database
-            database._connections += 1
+            except BaseException:
+                self.release(database)
+                raise
             return database
 
-    def _release(self, database: Database) -> None:
+    def _opened(self, key: Any, path: Path, backend: str, options: dict[str, Any]) -> Database:
+        store = open_store(path, backend, **options)
+        database = Database(_engine([store, MemoryModule(), *json_modules()], store.name), path, backend)
+        database._key, database._options = key, options
+        self._open[key] = database
+        return database
+
+    def retain(self, database: Database) -> None:
+        with self._lock:
+            database._connections += 1
+            if database._key is not None and self._open.get(database._key) is not database:
+                database._connections -= 1
+                raise sql_error(StatusCode.MISUSE, "Database is closed")
+
+    def release(self, database: Database) -> None:
         with self._lock:
             database._connections -= 1
             if database._connections > 0:
+                return
+            if database._key is None:
+                database.engine.notifier.close()
                 return
             self._open.pop(database._key, None)
             if database._key[0] != os.getpid():
@@ -397,7 +421,7 @@ def _engine(modules: list[Module], default_module: str) -> Engine:
 
 
 def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Database:
-    """The database of a path; ``:memory:`` is a new one each time."""
+    """The database of a path, counted as used until it is released; ``:memory:`` is a new one each time."""
     if path == MEMORY:
         if backend not in (None, "memory"):
             raise sql_error(
@@ -406,7 +430,7 @@ def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Da
         unknown = sorted(options.keys() - STORAGE_OPTIONS)
         if unknown:
             raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
-        return Database(_engine([MemoryModule(), *json_modules()], "memory"))
+        return Database(_engine([MemoryModule(), *json_modules()], "memory"), _connections=1)
     if "\0" in path or not _encodable(path):
         raise sql_error(StatusCode.CANTOPEN, f"cannot open {path!r}: that is no name of a file")
     if backend == "memory":

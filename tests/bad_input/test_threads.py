@@ -7,12 +7,14 @@ import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import quereus_store
 from quereus_store import Connection, OperationalError
 from quereus_store.errors import StatusCode
+from quereus_store.store.open import open_store
 from tests.bad_input.support import CREW, crew, make, refused
 
 
@@ -98,3 +100,61 @@ def test_a_database_that_could_not_be_closed_is_found_again(path: Path, backend:
         assert crew(again) == [*CREW, (5, "Di")]
     with quereus_store.connect(path, backend=backend) as again:
         assert crew(again) == [*CREW, (5, "Di")]
+
+
+def test_the_garbage_collector_closes_connections_in_the_middle_of_opening_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening makes objects, so the collector may run there and close connections that only cycles hold."""
+
+    def opening(*arguments: Any, **options: Any) -> Any:
+        gc.collect()
+        return open_store(*arguments, **options)
+
+    class Holder:
+        def __init__(self, connection: Connection) -> None:
+            self.connection, self.cycle = connection, self
+
+    def work() -> None:
+        for number in range(9):
+            connection = quereus_store.connect(tmp_path / f"{number % 3}.qdb")
+            connection.execute("create table if not exists t (id integer primary key)")
+            connection.execute("insert into t values (?)", (number,))
+            Holder(connection)
+            del connection
+
+    monkeypatch.setattr("quereus_store.api.database.open_store", opening)
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(20)
+    assert not worker.is_alive()
+    gc.collect()
+    for number in range(3):
+        with quereus_store.connect(tmp_path / f"{number}.qdb") as connection:
+            assert connection.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("storage", ["memory", "lmdb", "leveldb"])
+def test_a_further_connection_may_be_closed_without_closing_the_database(
+    storage: str, tmp_path: Path
+) -> None:
+    place: str | Path = ":memory:"
+    options: dict[str, str] = {}
+    if storage != "memory":
+        place, options = tmp_path / "db", {"backend": storage}
+    first = quereus_store.connect(place, **options)
+    first.execute("create table t (id integer primary key)")
+    told: list[object] = []
+    first.database.watch("select * from t", told.append)
+    second = quereus_store.Connection(first.database)
+    second.execute("insert into t values (1)")
+    second.close()
+    first.execute("insert into t values (2)")
+    assert first.execute("select count(*) from t").fetchone() == (2,)
+    assert len(told) == 2
+    first.close()
+    if storage != "memory":
+        with pytest.raises(quereus_store.InterfaceError, match="Database is closed"):
+            quereus_store.Connection(first.database)
+        with contextlib.closing(quereus_store.connect(place, **options)) as again:
+            assert again.execute("select count(*) from t").fetchone() == (2,)

@@ -250,6 +250,28 @@ def test_a_transaction_that_has_seen_nothing_starts_where_it_gets_its_turn(pair:
     assert balance(a, "x") == 52
 
 
+def test_a_schema_change_starts_where_it_gets_its_turn(pair: Pair) -> None:
+    """First in its transaction, it does not mind what others have committed meanwhile."""
+    a, b = pair
+    changes = (
+        "create index {} on account (balance, name)",
+        "create unique index {} on account (name)",
+        "create table {} (id integer primary key)",
+        "create view {} as select name from account",
+        "create materialized view {} as select balance, count(*) as n from account group by balance",
+        "alter table account add column {} integer null",
+        "create assertion {} check (not exists (select 1 from account where balance > 99))",
+    )
+    for number, change in enumerate(changes):
+        b.begin()
+        a.execute("update account set balance = balance + 1 where name = 'x'")
+        b.execute(change.format(f"made_{number}"))
+        b.commit()
+    assert balance(b, "x") == 57
+    assert b.execute("select sum(n) from made_4").fetchone() == (2,)
+    assert a.database.check() == []
+
+
 def test_but_not_one_that_has(pair: Pair) -> None:
     a, b = pair
     b.begin()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.errors import Error, OperationalError, StatusCode, sql_error
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.announcing import announce_index
 from quereus_store.execute.statements.policy import check_policy
@@ -44,6 +44,9 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
         check_indexed_columns(statement, table)
         try:
             _build(session, transaction, table, statement)
+        except OperationalError:
+            # The storage's own errors say it all, and one of them makes the session start over.
+            raise
         except Error as failure:
             raise _failed(statement, table, failure) from failure
 
@@ -95,11 +98,13 @@ def _part_names(table: TableSchema, index: IndexSchema) -> str:
 
 
 def _failed(statement: nodes.CreateIndex, table: TableSchema, failure: Error) -> Error:
-    return sql_error(
+    error = sql_error(
         failure.code,
         f"createIndex failed for index '{statement.name.name}' on table '{table.name}': {failure.message}",
         failure.position or statement.position,
     )
+    error.details = failure.details
+    return error
 
 
 def erase_index(session: Session, transaction: Transaction, table: TableSchema, index: IndexSchema) -> None:
