@@ -84,3 +84,22 @@ def test_an_error_of_a_schema_change_knows_where_the_statement_begins(statement:
     with pytest.raises(quereus_store.Error) as caught:
         connection.execute(f"\n  {statement}")
     assert caught.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "column"),
+    [("select * from wide", 15), ("select  1 from (select id from narrow)", 32)],
+)
+def test_an_error_in_the_body_of_a_view_stands_where_the_statement_names_the_view(
+    sql: str, column: int
+) -> None:
+    with quereus_store.connect(":memory:") as con:
+        con.executescript("""
+            create table t (id integer primary key);
+            create view wide as select 1 as one, 2 as two, 3 as three, 4 as four, id from t;
+            create view narrow as select one, id from wide;
+            drop table t;
+        """)
+        with pytest.raises(quereus_store.ProgrammingError, match="Table 't' not found") as caught:
+            con.execute(sql)
+        assert (caught.value.line, caught.value.column) == (1, column)

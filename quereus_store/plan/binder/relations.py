@@ -114,7 +114,13 @@ def expand_view(environment: Environment, view: ViewSchema, position: SourcePosi
     if key in environment.views:
         raise sql_error(StatusCode.ERROR, f"View '{view.schema}.{view.name}' is defined by itself", position)
     environment.context.references.views[key] = view
-    plan = queries.bind_query_in(environment.inside_stored_body(view.schema, key), view.query)
+    try:
+        plan = queries.bind_query_in(environment.inside_stored_body(view.schema, key), view.query)
+    except Error as error:
+        # The body is no part of the statement: what is wrong in it stands where the statement names the view.
+        if error.position is not None:
+            error.position = position
+        raise
     if not view.columns:
         return plan
     shown = len(view.columns)
