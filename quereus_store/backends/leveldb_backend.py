@@ -32,12 +32,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-try:
-    import plyvel
-except ImportError:  # The same binding under the name that newer interpreters have it.
-    import plyvel_next as plyvel
-
 from quereus_store.backends.forking import abandon, watch
+from quereus_store.backends.leveldb_binding import plyvel
 from quereus_store.backends.leveldb_errors import FAILURES, translate
 from quereus_store.backends.leveldb_log import damaged_before_a_later_commit
 from quereus_store.backends.leveldb_transactions import LeveldbReadTransaction, LeveldbWriteTransaction

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-try:
-    import plyvel
-except ImportError:  # The same binding under the name that newer interpreters have it.
-    import plyvel_next as plyvel
-
+from quereus_store.backends.leveldb_binding import plyvel
 from quereus_store.errors import Error, StatusCode, sql_error
 
 FAILURES = (plyvel.Error, OSError)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import plyvel
 import pytest
 
 from quereus_store.backends.leveldb_backend import LeveldbBackend
+from quereus_store.backends.leveldb_binding import plyvel
 from quereus_store.errors import Error, StatusCode
 
 COMMITS = 300
