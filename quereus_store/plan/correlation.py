@@ -22,7 +22,7 @@ from typing import Any
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, reference
 from quereus_store.plan.nodes import JoinKind
 
 _INNER = frozenset({JoinKind.INNER, JoinKind.CROSS})
@@ -54,11 +54,6 @@ def independent(plan: nodes.PlanNode, outer: frozenset[int], *, as_set: bool = F
     if nodes.free_columns(found.plan) & outer:
         return None
     return found
-
-
-def reference(column: Column) -> ColumnRef:
-    """The expression that reads a column."""
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 
 def _take(node: nodes.PlanNode, around: _Surroundings) -> Independent:

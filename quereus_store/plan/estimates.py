@@ -41,6 +41,7 @@ from quereus_store.plan.expressions import (
     Literal,
     Not,
     Truth,
+    reference,
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.schema.objects import TableSchema
@@ -335,7 +336,7 @@ def _filter(plan: nodes.Filter, estimates: Estimator) -> float:
 
 def _distinct(plan: nodes.Distinct, estimates: Estimator) -> float:
     rows = estimates.rows(plan.input)
-    columns = [ColumnRef(c.type, c.nullable, c.collation, c.id, c.name) for c in plan.columns]
+    columns = [reference(c) for c in plan.columns]
     return _groups(columns, rows, rows * 0.5, estimates)
 
 

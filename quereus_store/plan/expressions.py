@@ -91,6 +91,11 @@ class ColumnRef(BoundExpression):
     name: str
 
 
+def reference(column: Column) -> ColumnRef:
+    """The expression that reads a column."""
+    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Cast(BoundExpression):
     """Lenient conversion to ``type`` (types-and-values, section 13)."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quereus_store.plan import nodes
 from quereus_store.plan.conditions import conjuncts, rejects_null
-from quereus_store.plan.expressions import BoundExpression, ColumnRef, IsTest, Truth
+from quereus_store.plan.expressions import BoundExpression, ColumnRef, IsTest, Truth, reference
 from quereus_store.plan.nodes import substitute
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def implied_indexes(
         return frozenset()
     columns = dict(zip(scan.positions, scan.columns, strict=True))
     mapping: dict[int, BoundExpression] = {
-        position: ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
-        for position, column in columns.items()
+        position: reference(column) for position, column in columns.items()
     }
     names = []
     for index in partial:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import BoundExpression, ColumnRef, SortTerm
+from quereus_store.plan.expressions import BoundExpression, ColumnRef, SortTerm, reference
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.schema.objects import IndexPart, KeyPart, fold
 from quereus_store.types import LogicalType
@@ -55,7 +55,7 @@ def _through_project(
     found = ascending_key(plan.input, sources.get(key.id, key), using, services)
     for column, source in zip(plan.columns, plan.expressions, strict=True):
         if found is not None and isinstance(source, ColumnRef) and source.id == found.id:
-            return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+            return reference(column)
     return None
 
 

@@ -27,6 +27,7 @@ from quereus_store.plan.expressions import (
     ColumnRef,
     Comparison,
     map_children,
+    reference,
 )
 from quereus_store.plan.nodes import JoinKind, substitute
 from quereus_store.schema.objects import TableSchema
@@ -135,7 +136,7 @@ def remainder(block: Block, stored: Block) -> Remainder | None:
             return None
         left.remove(match)
         for column, own in zip(scan.columns, match.columns, strict=True):
-            names[column.id] = ColumnRef(own.type, own.nullable, own.collation, own.id, own.name)
+            names[column.id] = reference(own)
     rest = list(block.conditions)
     for condition in stored.conditions:
         wanted = substitute(condition, names)
@@ -196,7 +197,7 @@ def scan_of(table: TableSchema, number: Callable[[], int]) -> nodes.TableScan:
 def column_of(scan: nodes.TableScan, position: int) -> ColumnRef:
     """A reference to a column of a scan."""
     column = scan.columns[position]
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+    return reference(column)
 
 
 def narrowed(scan: nodes.TableScan, rest: Remainder, known: Known) -> nodes.PlanNode:

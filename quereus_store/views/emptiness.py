@@ -17,7 +17,7 @@ from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.plan.conditions import conjuncts
 from quereus_store.plan.contradiction import contradicts
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, subplans
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, reference, subplans
 from quereus_store.plan.optimizer import optimize
 from quereus_store.plan.rules.common_tables import inline_common_tables
 from quereus_store.plan.rules.constants import fold_constants
@@ -128,4 +128,4 @@ def _as_scanned(column: Column | None, own: Column, position: int) -> BoundExpre
     """A column of a row as a scan numbers it; one that the scan leaves out gets a number of its own."""
     if column is None:
         return ColumnRef(own.type, own.nullable, own.collation, -1 - position, own.name)
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+    return reference(column)

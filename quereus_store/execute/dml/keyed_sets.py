@@ -37,13 +37,13 @@ from quereus_store.execute.dml.rules import StatementRules
 from quereus_store.execute.dml.runtime import MutationRuntime, Reads, open_all, reads_of
 from quereus_store.execute.dml.update import over_old
 from quereus_store.modules.contract import AccessKind, Row, Table
-from quereus_store.plan.binder.scopes import reference
 from quereus_store.plan.expressions import (
     BoundExpression,
     Column,
     Literal,
     Parameter,
     map_children,
+    reference,
     subplans,
     walk,
 )

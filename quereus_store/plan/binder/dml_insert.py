@@ -32,8 +32,16 @@ from quereus_store.plan.binder.dml_parts import (
 )
 from quereus_store.plan.binder.expressions import ExpressionBinder, parameter
 from quereus_store.plan.binder.rows import uses_ordinal
-from quereus_store.plan.binder.scopes import RowImage, RowScope, image_of, reference
-from quereus_store.plan.expressions import BoundExpression, Case, Column, ColumnRef, Literal, subplans
+from quereus_store.plan.binder.scopes import RowImage, RowScope, image_of
+from quereus_store.plan.expressions import (
+    BoundExpression,
+    Case,
+    Column,
+    ColumnRef,
+    Literal,
+    reference,
+    subplans,
+)
 from quereus_store.plan.mutations import InsertPlan, ReturningPlan, UpsertPlan
 from quereus_store.plan.nodes import (
     Frame,

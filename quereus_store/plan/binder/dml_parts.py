@@ -20,7 +20,7 @@ from quereus_store.plan.binder.rows import (
     checks_for,
     generated_order,
 )
-from quereus_store.plan.binder.scopes import RowImage, RowScope, as_nullable, image_of, reference
+from quereus_store.plan.binder.scopes import RowImage, RowScope, as_nullable, image_of
 from quereus_store.plan.expressions import (
     BoundExpression,
     Cast,
@@ -28,6 +28,7 @@ from quereus_store.plan.expressions import (
     ContextValue,
     Literal,
     Parameter,
+    reference,
     subplans,
 )
 from quereus_store.plan.mutations import CheckPlan, ContextPlan, GeneratedPlan, NotNullPlan, ReturningPlan

@@ -20,9 +20,9 @@ from quereus_store.plan.binder.dml_parts import (
 )
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import bind_from
-from quereus_store.plan.binder.scopes import FromScope, Source, image_of, reference
+from quereus_store.plan.binder.scopes import FromScope, Source, image_of
 from quereus_store.plan.binder.select_list import project_columns
-from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.plan.expressions import BoundExpression, Column, reference
 from quereus_store.plan.mutations import DeletePlan, ReturningPlan, UpdatePlan
 from quereus_store.plan.nodes import Filter, Join, JoinKind, PlanNode, Project, TableScan
 from quereus_store.schema.objects import Operation

@@ -28,8 +28,8 @@ from quereus_store.plan.binder.relations import (
     scan_common_table,
     scan_table,
 )
-from quereus_store.plan.binder.scopes import FromScope, Scope, Source, as_nullable, reference
-from quereus_store.plan.expressions import BoundExpression, Coalesce, Column
+from quereus_store.plan.binder.scopes import FromScope, Scope, Source, as_nullable
+from quereus_store.plan.expressions import BoundExpression, Coalesce, Column, reference
 from quereus_store.plan.nodes import (
     Join,
     JoinKind,

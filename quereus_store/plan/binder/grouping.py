@@ -19,17 +19,17 @@ from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
-from quereus_store.plan.binder.scopes import (
-    FromScope,
-    KeyedScope,
-    Scope,
-    ambiguous_column,
-    column_text,
-    reference,
-)
+from quereus_store.plan.binder.scopes import FromScope, KeyedScope, Scope, ambiguous_column, column_text
 from quereus_store.plan.binder.select_list import Item
 from quereus_store.plan.binder.syntax import ordinal_of, same_expression
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef, Literal
+from quereus_store.plan.expressions import (
+    AggregateCall,
+    BoundExpression,
+    Column,
+    ColumnRef,
+    Literal,
+    reference,
+)
 from quereus_store.plan.nodes import Aggregate, PlanNode
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes

@@ -25,7 +25,7 @@ from quereus_store.plan.binder.join_rows import (
 from quereus_store.plan.binder.join_writes import pinned_columns, put_side
 from quereus_store.plan.binder.logical_syntax import any_of
 from quereus_store.plan.binder.rows import bind_default, uses_ordinal
-from quereus_store.plan.binder.scopes import RowImage, reference
+from quereus_store.plan.binder.scopes import RowImage
 from quereus_store.plan.binder.view_bodies import coded
 from quereus_store.plan.binder.view_joins import (
     JoinOutput,
@@ -35,7 +35,7 @@ from quereus_store.plan.binder.view_joins import (
     parents_first,
     references_between,
 )
-from quereus_store.plan.expressions import BoundExpression, Literal
+from quereus_store.plan.expressions import BoundExpression, Literal, reference
 from quereus_store.plan.mutations import MutationPlan
 from quereus_store.plan.nodes import PlanNode
 from quereus_store.schema.objects import CheckConstraint, ColumnSchema, fold

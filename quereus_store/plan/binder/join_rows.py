@@ -21,9 +21,9 @@ from quereus_store.plan.binder.dml_update import bind_delete, bind_update
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import Bound, bind_from
 from quereus_store.plan.binder.logical_syntax import WrittenRow, all_of, is_same
-from quereus_store.plan.binder.scopes import FromScope, Source, reference
+from quereus_store.plan.binder.scopes import FromScope, Source
 from quereus_store.plan.binder.view_joins import JoinView
-from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.plan.expressions import BoundExpression, Column, reference
 from quereus_store.plan.mutations import CheckPlan, MutationPlan, ReturningPlan, SequencePlan
 from quereus_store.plan.nodes import CommonTable, GivenRows, PlanNode, Project, With
 from quereus_store.schema.objects import CheckConstraint, Operation, TableSchema, fold

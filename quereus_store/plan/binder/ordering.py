@@ -14,9 +14,9 @@ from quereus_store.errors import StatusCode, sql_error
 from quereus_store.plan.binder.calls import sort_term
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
-from quereus_store.plan.binder.scopes import AliasScope, Scope, reference
+from quereus_store.plan.binder.scopes import AliasScope, Scope
 from quereus_store.plan.binder.syntax import ordinal_of
-from quereus_store.plan.expressions import BoundExpression, Column, SortTerm
+from quereus_store.plan.expressions import BoundExpression, Column, SortTerm, reference
 from quereus_store.plan.nodes import Limit, PlanNode, Sort
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes

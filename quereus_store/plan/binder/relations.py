@@ -13,7 +13,7 @@ from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.functions.registry import TableFunction
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import CommonTableEntry, Environment, References
-from quereus_store.plan.expressions import Column, ColumnRef
+from quereus_store.plan.expressions import Column, reference
 from quereus_store.plan.nodes import CommonTableScan, PlanNode, Project, TableFunctionScan, TableScan
 from quereus_store.schema.manager import put_view, resolve_relation
 from quereus_store.schema.objects import CollationRank as DeclaredRank
@@ -129,7 +129,7 @@ def expand_view(environment: Environment, view: ViewSchema, position: SourcePosi
     if shown < len(plan.columns):
         # The source has got more columns since; the list shows those it has names for.
         first = plan.columns[:shown]
-        references = tuple([ColumnRef(c.type, c.nullable, c.collation, c.id, c.name) for c in first])
+        references = tuple([reference(c) for c in first])
         plan = Project(tuple(environment.renumbered(first)), plan, references)
     return rename_columns(plan, view.columns)
 

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.functions.registry import AggregateFunction
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Literal
+from quereus_store.plan.expressions import BoundExpression, Column, Literal, reference
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 
@@ -84,11 +84,6 @@ def resolve(scope: Scope | None, name: nodes.ColumnReference) -> BoundExpression
             return found
         level = level.parent
     raise unknown_column(name)
-
-
-def reference(column: Column) -> ColumnRef:
-    """The expression that reads a column."""
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 
 def as_nullable(column: Column) -> Column:

@@ -23,11 +23,11 @@ from quereus_store.plan.binder.grouping import (
 )
 from quereus_store.plan.binder.inverse import check_inverses
 from quereus_store.plan.binder.ordering import ordinal_column, output_names
-from quereus_store.plan.binder.scopes import AliasScope, FromScope, Scope, reference
+from quereus_store.plan.binder.scopes import AliasScope, FromScope, Scope
 from quereus_store.plan.binder.select_list import Item, expand_items, project, project_columns
 from quereus_store.plan.binder.syntax import contains_aggregate, mentions_columns, ordinal_of
 from quereus_store.plan.binder.windows import WindowCollector
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, SortTerm, reference
 from quereus_store.plan.nodes import (
     Distinct,
     Filter,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder.context import Environment
-from quereus_store.plan.binder.scopes import FromScope, reference
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.binder.scopes import FromScope
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, reference
 from quereus_store.plan.nodes import PlanNode, Project
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import column_name_text, unique_names

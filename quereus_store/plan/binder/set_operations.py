@@ -16,8 +16,8 @@ from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.comparisons import compare, conjunction
 from quereus_store.plan.binder.context import CommonTableEntry, Environment
 from quereus_store.plan.binder.relations import scan_common_table
-from quereus_store.plan.binder.scopes import Scope, as_nullable, reference
-from quereus_store.plan.expressions import BoundExpression, Cast, Coalesce, Column, Literal
+from quereus_store.plan.binder.scopes import Scope, as_nullable
+from quereus_store.plan.expressions import BoundExpression, Cast, Coalesce, Column, Literal, reference
 from quereus_store.plan.nodes import (
     CommonTable,
     Join,

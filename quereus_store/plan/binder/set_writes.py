@@ -28,9 +28,9 @@ from quereus_store.plan.binder.join_rows import (
 )
 from quereus_store.plan.binder.logical_syntax import all_of, is_same, negated
 from quereus_store.plan.binder.relations import expand_view
-from quereus_store.plan.binder.scopes import RowScope, reference
+from quereus_store.plan.binder.scopes import RowScope
 from quereus_store.plan.binder.view_bodies import coded, pinned_constants, refusal
-from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.expressions import BoundExpression, reference
 from quereus_store.plan.mutations import MutationPlan, ReturningPlan, SequencePlan
 from quereus_store.plan.nodes import CommonTable, Filter, PlanNode, Project
 from quereus_store.schema.objects import Operation, ViewSchema, fold

@@ -14,13 +14,13 @@ from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.comparisons import cast_to, check_width, compare_rows, negation
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds, is_row, scalar
 from quereus_store.plan.binder.grouping import GroupedAliasScope
-from quereus_store.plan.binder.scopes import reference
 from quereus_store.plan.expressions import (
     BoundExpression,
     Exists,
     InSubquery,
     Literal,
     Quantified,
+    reference,
 )
 from quereus_store.plan.nodes import Limit, PlanNode, Project
 from quereus_store.sql import nodes

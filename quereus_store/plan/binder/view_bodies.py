@@ -27,9 +27,9 @@ from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.relations import expand_view, find_relation
-from quereus_store.plan.binder.scopes import FromScope, RowImage, RowScope, Scope, Source, reference
+from quereus_store.plan.binder.scopes import FromScope, RowImage, RowScope, Scope, Source
 from quereus_store.plan.binder.syntax import contains_aggregate
-from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.plan.expressions import BoundExpression, Column, reference
 from quereus_store.schema.objects import ColumnSchema, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
 from quereus_store.types import INTEGER, REAL

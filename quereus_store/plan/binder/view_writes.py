@@ -42,7 +42,7 @@ from quereus_store.plan.binder.logical_writes import (
     with_logical_defaults,
 )
 from quereus_store.plan.binder.relations import COMMITTED, find_relation
-from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of, reference
+from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope, Source, image_of
 from quereus_store.plan.binder.set_writes import SetStatement, set_view
 from quereus_store.plan.binder.view_bodies import (
     Output,
@@ -63,6 +63,7 @@ from quereus_store.plan.binder.view_bodies import (
     with_new,
 )
 from quereus_store.plan.binder.view_joins import join_of_view
+from quereus_store.plan.expressions import reference
 from quereus_store.plan.mutations import (
     CheckPlan,
     DeletePlan,

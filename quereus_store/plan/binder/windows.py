@@ -18,9 +18,9 @@ from quereus_store.functions.windows import check_window_call
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name, sort_term
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds
-from quereus_store.plan.binder.scopes import Scope, reference
+from quereus_store.plan.binder.scopes import Scope
 from quereus_store.plan.binder.syntax import mentions_columns
-from quereus_store.plan.expressions import BoundExpression, Column, SortTerm
+from quereus_store.plan.expressions import BoundExpression, Column, SortTerm, reference
 from quereus_store.plan.nodes import (
     Frame,
     FrameBound,

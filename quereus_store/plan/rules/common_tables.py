@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
-from quereus_store.plan.expressions import ColumnRef
+from quereus_store.plan.expressions import reference
 from quereus_store.plan.optimizer import RuleContext, bottom_up
 
 
@@ -68,10 +68,7 @@ def _direct(body: nodes.PlanNode, table_id: int) -> int:
 def _put(body: nodes.PlanNode, table: nodes.CommonTable) -> nodes.PlanNode:
     def place(node: nodes.PlanNode) -> nodes.PlanNode:
         if isinstance(node, nodes.CommonTableScan) and node.table_id == table.id:
-            references = tuple(
-                ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
-                for column in table.plan.columns
-            )
+            references = tuple(map(reference, table.plan.columns))
             return nodes.Project(node.columns, table.plan, references)
         return node
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered, rejects_null
-from quereus_store.plan.expressions import BoundExpression, Cast, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Cast, Column, ColumnRef, reference
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.sameness import loose_columns, says_the_same
@@ -193,7 +193,7 @@ def _push_set_operation(node: nodes.SetOperation, wanted: Sequence[BoundExpressi
 
 def _own_column(column: Column, own: Column) -> BoundExpression:
     """An input's column in place of the result's, which goes by values where types are mixed."""
-    read = ColumnRef(own.type, own.nullable, own.collation, own.id, own.name)
+    read = reference(own)
     if own.type is column.type or own.type is NULL or column.type is not ANY:
         return read
     return Cast(ANY, own.nullable, column.collation, read)

@@ -24,7 +24,7 @@ from dataclasses import replace
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic
 from quereus_store.plan.conditions import conjunction, equality, filtered
-from quereus_store.plan.correlation import Independent, independent, reference
+from quereus_store.plan.correlation import Independent, independent
 from quereus_store.plan.expressions import (
     BoundExpression,
     Case,
@@ -34,6 +34,7 @@ from quereus_store.plan.expressions import (
     Literal,
     Not,
     Truth,
+    reference,
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext

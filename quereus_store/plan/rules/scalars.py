@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key, is_deterministic
 from quereus_store.plan.conditions import conjunction, conjuncts, equality
-from quereus_store.plan.correlation import independent, reference
+from quereus_store.plan.correlation import independent
 from quereus_store.plan.expressions import (
     AggregateCall,
     BoundExpression,
@@ -37,6 +37,7 @@ from quereus_store.plan.expressions import (
     ScalarSubquery,
     children,
     map_children,
+    reference,
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext

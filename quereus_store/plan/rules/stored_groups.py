@@ -42,6 +42,7 @@ from quereus_store.plan.expressions import (
     Column,
     ColumnRef,
     Literal,
+    reference,
 )
 from quereus_store.plan.optimizer import RuleContext, physical_cost
 from quereus_store.plan.stored import (
@@ -92,7 +93,7 @@ def _visit(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
 def _as_grouping(plan: nodes.PlanNode) -> nodes.Aggregate | None:
     """A grouping, or DISTINCT as one by all columns."""
     if isinstance(plan, nodes.Distinct):
-        keys = tuple(ColumnRef(c.type, c.nullable, c.collation, c.id, c.name) for c in plan.input.columns)
+        keys = tuple(map(reference, plan.input.columns))
         return nodes.Aggregate(plan.columns, plan.input, keys, (), plan.using)
     return plan if isinstance(plan, nodes.Aggregate) else None
 
@@ -236,10 +237,7 @@ class _Answer:
 
         values = [self._merged(call, over) for call in self._calls]
         grouped = nodes.Aggregate(tuple(columns), rows, tuple(keys), tuple(calls), plan.using)
-        passed = [
-            ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
-            for column in columns[:width]
-        ]
+        passed = [reference(column) for column in columns[:width]]
         return nodes.Project(plan.columns, grouped, (*passed, *values))
 
     def _merged(self, call: AggregateCall, over: _Over) -> BoundExpression:

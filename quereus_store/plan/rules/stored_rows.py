@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Column, reference
 from quereus_store.plan.optimizer import RuleContext, physical_cost
 from quereus_store.plan.stored import (
     Block,
@@ -101,13 +101,9 @@ def _from_stored(
 
 def _known(scan: nodes.TableScan, columns: tuple[Column, ...], rest: Remainder) -> Known:
     return [
-        (rest.translated(_reference(column)), column_of(scan, place)) for place, column in enumerate(columns)
+        (rest.translated(reference(column)), column_of(scan, place)) for place, column in enumerate(columns)
     ]
 
 
 def _made(block: Block, column: Column) -> BoundExpression:
-    return block.expanded(_reference(column))
-
-
-def _reference(column: Column) -> BoundExpression:
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
+    return block.expanded(reference(column))

@@ -18,10 +18,10 @@ from typing import Any
 
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, reference
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.collations import honours_collation
-from quereus_store.views.deltas.substitution import Scan, holds, is_linear, reference, substituted
+from quereus_store.views.deltas.substitution import Scan, holds, is_linear, substituted
 
 Anchors = dict[int, str]
 Number = Callable[[], int]

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.execute.engine import Engine
 from quereus_store.modules.contract import AccessKind, AccessPath, Row
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import Column
+from quereus_store.plan.expressions import Column, reference
 from quereus_store.schema.objects import IndexPart, KeyPart, TableSchema
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.views.body import TableKey, key_of
 from quereus_store.views.deltas.anchors import Anchors, TouchedValues
 from quereus_store.views.deltas.linear import Compile, estimate_of
 from quereus_store.views.deltas.restriction import Restrictor, Target
-from quereus_store.views.deltas.substitution import reference, replaced, scan_id
+from quereus_store.views.deltas.substitution import replaced, scan_id
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, ColumnRef, reference
 from quereus_store.types.collations import honours_collation
 from quereus_store.views.facts import facts_of
 from quereus_store.views.rows import is_plain
@@ -33,16 +33,12 @@ def _is_sensitive(node: plans.PlanNode) -> bool:
     if isinstance(node, plans.Aggregate):
         return _one_stands_for_many(node.keys, node.using) or any(map(_ordered, node.aggregates))
     if isinstance(node, plans.Distinct):
-        return _one_stands_for_many(map(_read, node.columns), node.using)
+        return _one_stands_for_many(map(reference, node.columns), node.using)
     if isinstance(node, plans.SetOperation) and not (node.kind is plans.SetKind.UNION and node.all):
-        return _one_stands_for_many(map(_read, node.columns), node.using)
+        return _one_stands_for_many(map(reference, node.columns), node.using)
     if isinstance(node, plans.Window):
         return not _orders_fully(node)
     return False
-
-
-def _read(column: Column) -> BoundExpression:
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 
 def _one_stands_for_many(expressions: Iterable[BoundExpression], using: Iterable[str]) -> bool:

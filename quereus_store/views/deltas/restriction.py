@@ -24,10 +24,11 @@ from quereus_store.plan.expressions import (
     Comparison,
     IsTest,
     Truth,
+    reference,
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types import BOOLEAN, LogicalType
-from quereus_store.views.deltas.substitution import reference, with_columns
+from quereus_store.views.deltas.substitution import with_columns
 
 
 class Target(NamedTuple):

@@ -23,7 +23,7 @@ from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.registry import Algebra
 from quereus_store.modules.contract import Row, VersionedTable
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import AggregateCall
+from quereus_store.plan.expressions import AggregateCall, reference
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types.collations import honours_collation
 from quereus_store.types.sortkeys import order_key
@@ -32,7 +32,6 @@ from quereus_store.views.deltas.grouping import Grouping
 from quereus_store.views.deltas.linear import Compile, Terms, estimate_of
 from quereus_store.views.deltas.restriction import Restrictor, Target
 from quereus_store.views.deltas.state_steps import adding_function, row_function
-from quereus_store.views.deltas.substitution import reference
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet, cells, is_plain
 

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import Column, ColumnRef
+from quereus_store.plan.expressions import Column, reference
 from quereus_store.plan.nodes import JoinKind
 
 Scan = int
@@ -33,11 +33,6 @@ def scan_id(scan: plans.TableScan) -> Scan:
 def holds(plan: plans.PlanNode, scan: Scan) -> bool:
     """Whether a plan reads through that scan."""
     return any(isinstance(n, plans.TableScan) and scan_id(n) == scan for n in plans.walk_plan(plan))
-
-
-def reference(column: Column) -> ColumnRef:
-    """An expression that reads a column."""
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 
 def is_linear(plan: plans.PlanNode, scan: Scan) -> bool:

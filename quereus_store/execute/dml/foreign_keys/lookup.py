@@ -19,7 +19,7 @@ from quereus_store.execute.dml.runtime import MutationRuntime, reads_of
 from quereus_store.modules.contract import AccessKind, AccessPath, Row
 from quereus_store.plan.binder.comparisons import compare, conjunction
 from quereus_store.plan.binder.relations import contribution_of
-from quereus_store.plan.expressions import Column, ColumnRef, Comparison
+from quereus_store.plan.expressions import Column, ColumnRef, Comparison, reference
 from quereus_store.plan.nodes import Join, JoinKind, ParameterRows, TableScan
 from quereus_store.plan.rules.access import seekable
 from quereus_store.schema.objects import ColumnSchema, TableSchema, fold
@@ -176,13 +176,9 @@ class KeyLookup:
 def _only(join: Join, columns: tuple[Column, ...]) -> Any:
     from quereus_store.plan.nodes import Project
 
-    references = tuple([_reference(column) for column in columns])
+    references = tuple(map(reference, columns))
     return Project(columns, join, references)
 
 
-def _reference(column: Column) -> ColumnRef:
-    return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
-
-
 def _equal(left: Column, right: Column) -> Comparison:
-    return compare("=", _reference(left), _reference(right), None)
+    return compare("=", reference(left), reference(right), None)
