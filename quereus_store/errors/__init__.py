@@ -17,6 +17,7 @@ from quereus_store.errors.exceptions import (
     SourcePosition,
     Warning,  # noqa: A004 - the name is PEP 249's
     outward,
+    placed_at,
     sql_error,
     unsupported,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "StatusCode",
     "Warning",
     "outward",
+    "placed_at",
     "sql_error",
     "unsupported",
 ]

@@ -12,7 +12,8 @@ kept as ``.line`` and ``.column`` (both from 1; ``None`` where there is no text)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -92,6 +93,17 @@ class Error(Exception):
         if self.position is None and position is not None:
             self.position = position
             self._shows_position = False
+
+
+@contextmanager
+def placed_at(position: SourcePosition | None) -> Iterator[None]:
+    """Errors in a stored text, which is no part of the statement, stand at a place of the statement."""
+    try:
+        yield
+    except Error as error:
+        if error.position is not None:
+            error.position = position
+        raise
 
 
 _TRAVELLERS = (str, bytes, int, float, list, tuple, dict, type(None))

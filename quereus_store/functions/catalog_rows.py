@@ -33,6 +33,7 @@ from quereus_store.sql.traversal import walk
 from quereus_store.types.json import render_json
 from quereus_store.types.values import to_text
 
+_MEMORY = "memory"
 _TEXT_FLAG, _DETERMINISTIC_FLAG = 1, 0x800
 _ALSO_WINDOW = frozenset({"count", "sum", "avg", "min", "max"})
 
@@ -50,10 +51,13 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def table_sql(table: TableSchema) -> str:
-    """The display SQL of a table; a maintained table shows the statement that creates it."""
+def table_sql(table: TableSchema, default_module: str) -> str:
+    """The display SQL of a table; a maintained table shows the statement that creates it.
+
+    A maintained table in memory need not name its module where that is the session's default.
+    """
     if table.derivation is not None:
-        return table_ddl(table)
+        return table_ddl(table, omits_module=table.module == default_module == _MEMORY)
     columns = ", ".join(f"{quoted(column.name)} {column.type.name}" for column in table.columns)
     module = f"{table.module}({_arguments(table.module_arguments)})"
     return f"create table {quoted(table.name)} ({columns}) using {module}"

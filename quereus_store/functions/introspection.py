@@ -112,7 +112,7 @@ def schema_rows(context: IntrospectionContext) -> Iterator[_Row]:
     """schema(): every table with its indexes, every view, every function."""
     for schema in _schemas(context.catalog):
         for table in schema.tables.values():
-            yield from _table_rows(schema.name, table)
+            yield from _table_rows(schema.name, table, context.options["default_vtab_module"])
         for view in schema.views.values():
             yield (schema.name, "view", view.name, view.name, view_sql(view), tags_text(view.tags))
     for function in visible_functions(context.registry):
@@ -120,9 +120,9 @@ def schema_rows(context: IntrospectionContext) -> Iterator[_Row]:
         yield ("main", "function", name, name, f"FUNCTION {function_signature(function)}", None)
 
 
-def _table_rows(schema: str, table: TableSchema) -> Iterator[_Row]:
+def _table_rows(schema: str, table: TableSchema, default_module: str) -> Iterator[_Row]:
     kind = "table" if table.derivation is None else "materialized_view"
-    yield (schema, kind, table.name, table.name, table_sql(table), tags_text(table.tags))
+    yield (schema, kind, table.name, table.name, table_sql(table, default_module), tags_text(table.tags))
     for index in visible_indexes(table):
         yield (schema, "index", index.name, table.name, index_sql(table, index), tags_text(index.tags))
 

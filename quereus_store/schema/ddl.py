@@ -64,15 +64,19 @@ class SessionForm:
 # --- objects ----------------------------------------------------------------------------------------------
 
 
-def table_ddl(table: TableSchema, session: SessionForm | None = None) -> str:
-    """CREATE TABLE; a maintained table has only the persisted form."""
+def table_ddl(table: TableSchema, session: SessionForm | None = None, *, omits_module: bool = False) -> str:
+    """CREATE TABLE; a maintained table has only the persisted form.
+
+    ``omits_module`` leaves out a USING without arguments, for a session that takes the module for granted.
+    """
     if table.derivation is not None:
         session = None
     elements = [_column(table, position, session) for position in range(len(table.columns))]
     elements += _table_key(table)
     elements += map(render, _constraints(table))
     text = f"CREATE TABLE {_qualified(table.schema, table.name, session)} ({', '.join(elements)})"
-    text += _using(table, session)
+    if not omits_module or table.module_arguments:
+        text += _using(table, session)
     if table.derivation is not None:
         clause = nodes.MaintainedClause(table.derivation.query, table.derivation.columns or ())
         text += f" {render(clause)}"

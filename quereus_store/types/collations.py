@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.types.logical import ANY, LogicalType, PhysicalType
@@ -52,6 +53,20 @@ class Collation:
                 " — pass { normalizer } to registerCollation",
             )
         return self.normalizer
+
+    def folding_documents(self) -> Callable[[Any], Any] | None:
+        """What the collation does to the JSON of an index: a document that is one text is normalized.
+
+        None where it does nothing (store-and-modules, trap 6).
+        """
+        normalizer = self.normalizer
+        if normalizer is None or self.is_binary:
+            return None
+
+        def fold_document(document: Any) -> Any:
+            return normalizer(document) if type(document) is str else document
+
+        return fold_document
 
     def require_persistent_normalizer(self) -> Normalizer:
         """The normalizer, for a key that is stored; raises ERROR where the collation has none."""

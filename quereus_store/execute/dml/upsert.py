@@ -23,6 +23,8 @@ from quereus_store.modules.contract import Conflict, Row
 from quereus_store.plan.mutations import UpsertPlan
 from quereus_store.schema.objects import Operation, TableSchema
 from quereus_store.types.comparison import comparison_plan, comparison_template
+from quereus_store.types.logical import JSON
+from quereus_store.types.templates import Template
 
 if TYPE_CHECKING:
     from quereus_store.execute.dml.conflicts import CarefulInsert
@@ -115,6 +117,10 @@ class Upserts:
         kind = self._careful.table.columns[column].type
         collation = self._careful.workshop.engine.collation(using)
         template = comparison_template(comparison_plan(kind, kind), "=", collation)
+        fold_document = collation.folding_documents() if kind is JSON else None
+        if fold_document is not None:
+            source = template.render("fold({0})", "fold({1})")
+            template = Template(source, {**template.names, "fold": fold_document})
         return null_equal(template) if nulls_equal else null_safe(template)
 
 

@@ -37,7 +37,8 @@ from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.types import logical
 from quereus_store.types.collations import Collation
 from quereus_store.types.logical import LogicalType
-from quereus_store.types.sortkeys import number_key, order_key
+from quereus_store.types.sortkeys import KeyRecipe, number_key, order_key
+from quereus_store.types.templates import Template, global_name
 from quereus_store.types.values import BLOB_RANK, NUMERIC_RANK, TEXT_RANK, storage_rank
 
 Probe: TypeAlias = tuple[Key, bool]
@@ -84,10 +85,10 @@ class PartKey:
     __slots__ = ("_function", "_rank", "accepted", "null", "part", "template")
 
     def __init__(self, part: Part) -> None:
-        if part.descending:
-            recipe = descending_key(part.type, part.nullable, part.collation)
-        else:
-            recipe = order_key(part.type, part.nullable, part.collation)
+        make = descending_key if part.descending else order_key
+        recipe = make(part.type, part.nullable, part.collation)
+        if part.type is logical.JSON:
+            recipe = _of_documents(recipe, part)
         self.part = part
         self.template = recipe.template
         self._function = recipe.function
@@ -122,6 +123,19 @@ class PartKey:
 
     def _present(self, component: Component) -> Component:
         return (not self.part.descending, component) if self.part.nullable else component
+
+
+def _of_documents(recipe: KeyRecipe, part: Part) -> KeyRecipe:
+    """An index may give JSON a collation."""
+    fold_document = part.collation.folding_documents()
+    if fold_document is None:
+        return recipe
+
+    def key(document: Any) -> Component:
+        return recipe.apply(fold_document(document))
+
+    name = global_name(f"_document_key_{int(part.descending)}{int(part.nullable)}_", part.collation.name)
+    return KeyRecipe(key, Template(f"{name}({{0}})", {name: key}))
 
 
 class KeyOf:

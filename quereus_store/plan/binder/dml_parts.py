@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.errors import Error, SourcePosition, StatusCode, placed_at, sql_error
 from quereus_store.plan.binder import common_tables, queries
 from quereus_store.plan.binder.context import BindContext, Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
@@ -62,6 +62,7 @@ class Target:
     conflict: ConflictAction | None
     common_tables: tuple[CommonTable, ...]
     further: Callable[[Target, Operation], tuple[CheckPlan, ...]] | None = None
+    position: SourcePosition | None = None
 
     @property
     def context(self) -> BindContext:
@@ -126,6 +127,7 @@ def target_on(
         _mutation_context(environment, table, node),
         None if conflict is None else ConflictAction(conflict.value),
         tables,
+        position=node.position,
     )
 
 
@@ -208,7 +210,8 @@ def generated_plans(target: Target) -> tuple[GeneratedPlan, ...]:
     row = tuple(map(as_nullable, target.new))
     plans: list[GeneratedPlan] = []
     for position in generated_order(table):
-        expression = bind_generated(target.context, table, position, row)
+        with placed_at(target.position):
+            expression = bind_generated(target.context, table, position, row)
         plans.append(GeneratedPlan(position, expression, converts(expression, table.columns[position])))
     return tuple(plans)
 
@@ -222,9 +225,10 @@ def check_plans(target: Target, operation: Operation) -> tuple[CheckPlan, ...]:
     """The checks that judge an operation."""
     plans: list[CheckPlan] = []
     for check in checks_for(target.table, operation):
-        expression = bind_check(
-            target.context, target.table, check, operation, target.new, target.old, target.variables
-        )
+        with placed_at(target.position):
+            expression = bind_check(
+                target.context, target.table, check, operation, target.new, target.old, target.variables
+            )
         plans.append(CheckPlan(check, expression, any(True for _ in subplans(expression))))
     return (*plans, *(target.further(target, operation) if target.further is not None else ()))
 
@@ -242,14 +246,14 @@ def not_null_plans(target: Target, values: Sequence[BoundExpression | None] = ()
         if column.nullable:
             continue
         if target.variables and column.default is not None:
-            bind_default(target.context, target.table, column, supplied, target.variables)
+            default_value(target, column, supplied)
         value = values[position] if position < len(values) else None
         if value is not None and not value.nullable and value.type is column.type:
             continue
         action = target.conflict or column.not_null_conflict
         substitute: BoundExpression | None = None
         if action is ConflictAction.REPLACE and column.default is not None:
-            substitute = bind_default(target.context, target.table, column, supplied, target.variables)
+            substitute = default_value(target, column, supplied)
         plans.append(NotNullPlan(position, action, substitute))
     return tuple(plans)
 
@@ -423,9 +427,10 @@ def default_value(
     """What a column gets that no value is given for: its DEFAULT, else NULL."""
     if column.default is None:
         return Literal(NULL, True, None, None)
-    if ordinal is None:
-        return bind_default(target.context, target.table, column, supplied, target.variables)
-    return bind_default(target.context, target.table, column, supplied, target.variables, ordinal)
+    with placed_at(target.position):
+        if ordinal is None:
+            return bind_default(target.context, target.table, column, supplied, target.variables)
+        return bind_default(target.context, target.table, column, supplied, target.variables, ordinal)
 
 
 def quiet_parameters(target: Target) -> Target:

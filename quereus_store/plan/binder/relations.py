@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.errors import Error, SourcePosition, StatusCode, placed_at, sql_error
 from quereus_store.functions.registry import TableFunction
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import CommonTableEntry, Environment, References
@@ -113,14 +113,13 @@ def expand_view(environment: Environment, view: ViewSchema, position: SourcePosi
     key = (view.schema, view.name)
     if key in environment.views:
         raise sql_error(StatusCode.ERROR, f"View '{view.schema}.{view.name}' is defined by itself", position)
-    environment.context.references.views[key] = view
-    try:
+    used = environment.context.references
+    used.views[key] = view
+    outside = set(used.parameters)
+    with placed_at(position):
         plan = queries.bind_query_in(environment.inside_stored_body(view.schema, key), view.query)
-    except Error as error:
-        # The body is no part of the statement: what is wrong in it stands where the statement names the view.
-        if error.position is not None:
-            error.position = position
-        raise
+    for slot in used.parameters.keys() - outside:
+        used.parameters[slot] = position
     if not view.columns:
         return plan
     shown = len(view.columns)

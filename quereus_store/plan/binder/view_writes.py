@@ -485,8 +485,8 @@ def _defaults(view: WritableView, position: SourcePosition | None) -> list[tuple
             found.append((output.source, default.value))
         else:
             text = (
-                f"'with defaults (c = …)' names column '{default.column}', which is not a column of the view"
-                f" or its base table '{view.table.name}'"
+                f"'with defaults ({default.column} = …)' names column '{default.column}',"
+                f" which is not a column of the view or its base table '{view.table.name}'"
             )
             raise refusal(view.name, "default-target-not-found", text, position)
     return found
