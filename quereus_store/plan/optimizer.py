@@ -25,6 +25,7 @@ choose_joins          hash or index lookup instead of pairwise comparison
 use_order             drops sorts that an access path makes needless
 stream_groups         groups that come in the order of their keys one after the other
 keep_top              Sort and Limit in one
+show_one_zero         0.0 for all zeros of a group of reals
 prune_columns         carries only columns that are read
 ====================  ========================================================
 """
@@ -174,6 +175,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     from quereus_store.plan.rules.stored_rows import use_stored_rows
     from quereus_store.plan.rules.streaming import stream_groups
     from quereus_store.plan.rules.top import keep_top
+    from quereus_store.plan.rules.zeros import show_one_zero
 
     early = (join_existence, join_membership, join_scalars)
     return early, (
@@ -189,5 +191,6 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
         use_order,
         stream_groups,
         keep_top,
+        show_one_zero,
         prune_columns,
     )

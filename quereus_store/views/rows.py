@@ -1,8 +1,8 @@
 """Rows as members of sets: when two are the same, and what differs between two sets.
 
-Maintenance compares rows exactly, not as SQL does: where 5 becomes 5.0 or ``true``
+Maintenance compares rows exactly, not as SQL does: where 5 becomes 5.0, 0.0 becomes -0.0 or ``true``
 becomes 1 the stored row has to change.  Rows of columns whose type admits one class of
-value are their own identity; others are told apart by their text.
+value are their own identity, but for zeros among reals; others are told apart by their text.
 
 Chapter: views-and-maintained-tables, section 6 (no-op suppression).
 """
@@ -32,17 +32,18 @@ from quereus_store.types import (
 
 Identity = Callable[[Row], Any]
 _PLAIN = frozenset({INTEGER, REAL, TEXT, BLOB, BOOLEAN, DATE, TIME, DATETIME, TIMESPAN})
+_EXACT = _PLAIN - {REAL}
 _HASHABLE = _PLAIN | {NUMERIC}
 
 
 def is_plain(logical_type: LogicalType) -> bool:
-    """Whether equal values of a type are the same value, and can be hashed."""
+    """Whether equal values of a type are the same value (but for the sign of zero), and can be hashed."""
     return logical_type in _PLAIN
 
 
 def plain_rows(columns: Iterable[ColumnSchema]) -> bool:
     """Whether rows of these columns are their own identity."""
-    return all(is_plain(column.type) for column in columns)
+    return all(column.type in _EXACT for column in columns)
 
 
 def cells(positions: Sequence[int]) -> Callable[[Row], tuple[Any, ...]]:
@@ -62,6 +63,8 @@ def identity_of(columns: Sequence[ColumnSchema], positions: Sequence[int] | None
     get = _itself if whole else cells(positions or ())
     if plain_rows(chosen):
         return get
+    if all(column.type in _PLAIN for column in chosen):
+        return _with_signs(get, [place for place, column in enumerate(chosen) if column.type is REAL])
     if all(column.type in _HASHABLE for column in chosen):
         return _with_classes if whole else lambda row: _with_classes(get(row))
     return repr if whole else lambda row: repr(get(row))
@@ -71,9 +74,20 @@ def _itself(row: Row) -> Any:
     return row
 
 
+def _with_signs(get: Callable[[Row], Any], reals: Sequence[int]) -> Identity:
+    """Rows with reals, of which zeros are equal and yet may look different."""
+    reals_of = cells(reals)
+
+    def identity(row: Row) -> Any:
+        found = get(row)
+        return (found, repr(found)) if 0.0 in reals_of(found) else found
+
+    return identity
+
+
 def _with_classes(row: Row) -> Any:
     """A row of numbers that may be of either class."""
-    return row, tuple(map(type, row))
+    return (row, repr(row)) if 0.0 in row else (row, tuple(map(type, row)))
 
 
 @dataclass(slots=True)

@@ -44,6 +44,11 @@ BODIES = (
     "select box, count(*) as c, sum(weight) as s, avg(weight) as m, count(weight) as w"
     " from item group by box",
     "select box, sum(weight) as s, max(weight) as m from item where n <> 3 group by box",
+    "select weight, count(*) as c, max(n) as m from item group by weight",
+    "select kind, count(*) as c, min(weight) as lo, max(weight) as hi from item group by kind",
+    "select distinct weight from item",
+    "select weight from item union select weight from word",
+    "select i.weight, count(*) as c from item i join box b on b.id = i.box group by i.weight",
     "select kind, box, count(*) as c, sum(n) filter (where n > 2) as s from item group by kind, box",
     "select count(*) as c, sum(n) as s, min(weight) as lo from item",
     "select kind, count(distinct n) as d, group_concat(n) as g from item group by kind",
@@ -100,7 +105,7 @@ small = st.integers(0, 5)
 boxes = st.integers(1, 4)
 maybe = st.none() | small
 letters = st.sampled_from("pqr")
-weights = st.none() | st.sampled_from([0.5, 1.25, 2.0, -3.0])
+weights = st.none() | st.sampled_from([0.5, 1.25, 2.0, -3.0, 0.0, -0.0])
 items = (ids, st.sampled_from(["a", "A", "b", "cc"]), st.none() | boxes, weights, small)
 
 # Each statement with what its parameters are drawn from.
@@ -109,11 +114,13 @@ STATEMENTS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
     "insert or ignore into item values (?, ?, ?, ?, ?)": items,
     "insert or replace into box values (?, ?, ?)": (boxes, st.sampled_from(["x", "X", "y"]), maybe),
     "insert into item select id + 4, kind, box, weight, n + ? from item where id <= 4": (small,),
-    "insert or ignore into word values (?, ?, ?)": (ids, letters, st.sampled_from([0.25, 3.0])),
+    "insert or ignore into word values (?, ?, ?)": (ids, letters, st.sampled_from([0.25, 3.0, 0.0, -0.0])),
     "insert or replace into word select id, kind, n from item where n < ?": (small,),
     "update item set n = n + 1 where n < ?": (small,),
     "update item set kind = ?, box = ? where id < ?": (st.sampled_from("ab"), maybe, ids),
     "update item set weight = null where id > ?": (ids,),
+    "update item set weight = ? where n < ?": (weights, small),
+    "update item set weight = -weight where kind = ?": (st.sampled_from("ab"),),
     "update item set id = id + ? where id < 4": (st.integers(0, 9),),
     "update box set size = ?, place = ? where id = ?": (maybe, st.sampled_from("xYz"), boxes),
     "delete from item where id = ?": (ids,),

@@ -23,12 +23,17 @@ _State = tuple[Any, Value] | None
 
 def min_column(column: Sequence[Value], key: Key | None = None) -> Value:
     """The first value in order; NULL of nothing."""
-    return min(column, key=key) if column else None  # type: ignore[type-var,arg-type]
+    return _one_zero(min(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
 
 
 def max_column(column: Sequence[Value], key: Key | None = None) -> Value:
     """The last value in order; NULL of nothing."""
-    return max(column, key=key) if column else None  # type: ignore[type-var,arg-type]
+    return _one_zero(max(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
+
+
+def _one_zero(value: Value) -> Value:
+    """0.0 for -0.0, which equals it: the rows may come in any order."""
+    return value or (value + 0.0 if type(value) is float else value)
 
 
 def _lower(left: _State, right: _State) -> _State:
@@ -56,7 +61,7 @@ def extreme_algebra(join: Callable[[_State, _State], _State], key: Key | None = 
         return join(state, _state_of(row[0], key))
 
     def finish(state: _State) -> Value:
-        return None if state is None else state[1]
+        return None if state is None else _one_zero(state[1])
 
     def decode(stored: Value) -> _State:
         return _state_of(stored, key)

@@ -30,8 +30,9 @@ from quereus_store.plan.expressions import (
     IsTest,
     Truth,
 )
+from quereus_store.plan.rules.zeros import one_zero
 from quereus_store.schema.objects import TableSchema
-from quereus_store.types import BOOLEAN
+from quereus_store.types import BOOLEAN, REAL
 from quereus_store.types.collations import honours_collation
 from quereus_store.views.deltas.substitution import is_linear, scan_id
 from quereus_store.views.rows import cells, is_plain
@@ -185,7 +186,7 @@ def _over(plan: plans.PlanNode, grouping: plans.PlanNode, given: plans.PlanNode)
 def _arguments(
     grouping: plans.Aggregate, number: Callable[[], int]
 ) -> tuple[plans.PlanNode, tuple[tuple[tuple[int, ...], int | None], ...]]:
-    expressions: list[BoundExpression] = list(grouping.keys)
+    expressions: list[BoundExpression] = [one_zero(key) if key.type is REAL else key for key in grouping.keys]
     inputs = []
     for call in grouping.aggregates:
         places = tuple(range(len(expressions), len(expressions) + len(call.arguments)))

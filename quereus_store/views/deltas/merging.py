@@ -144,6 +144,11 @@ def _merge_algebra(place: int, slot: int, algebra: Algebra, single: bool) -> Mer
 
 _ORDERED_TYPES = frozenset({INTEGER, TEXT, DATE, TIME, DATETIME, REAL})
 _EXTREMES: Mapping[str, Callable[..., Any]] = {"min": min, "max": max}
+# Of zeros that are equal and look different the aggregates give 0.0.
+_REAL_EXTREMES: Mapping[str, Callable[..., Any]] = {
+    "min": lambda *values: min(*values) + 0.0,
+    "max": lambda *values: max(*values) + 0.0,
+}
 
 
 # --- the plan ---------------------------------------------------------------------------------------------
@@ -232,7 +237,8 @@ class _Merges:
             argument = call.arguments[0]
             binary = call.using == "BINARY" or not honours_collation(argument.type)
             if slot is not None and argument.type in _ORDERED_TYPES and binary:
-                self.found[place] = _merge_extreme(place, slot, _EXTREMES[function.name])
+                choices = _REAL_EXTREMES if argument.type is REAL else _EXTREMES
+                self.found[place] = _merge_extreme(place, slot, choices[function.name])
             return
         algebra = function.algebra
         if algebra is None:

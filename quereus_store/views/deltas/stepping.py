@@ -17,6 +17,7 @@ from typing import Any
 from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import AggregateCall
+from quereus_store.types import REAL
 from quereus_store.views.deltas.grouping import Grouping
 
 Step = Callable[[Row, Row], Row]
@@ -72,5 +73,6 @@ def _value(grouping: Grouping, place: int, call: AggregateCall) -> str | None:
         return f"({old} if {skips} else ({old} or 0) + {new})" if skips else f"({old} or 0) + {new}"
     if name in _ORDERS and call.function.collated:
         kept = f"({old} is not None and {old} {_ORDERS[name]} {new})"
-        return f"({old} if {' or '.join([*skipped, kept])} else {new})"
+        one_zero = " + 0.0" if call.arguments[0].type is REAL else ""
+        return f"({old} if {' or '.join([*skipped, kept])} else {new}{one_zero})"
     return None
