@@ -31,7 +31,7 @@ Rules that every module keeps (:mod:`quereus_store.modules.conformance` proves t
   (partial) index.  Every :class:`UniqueConstraint` of the schema is enforced through
   the index that it names, under that index's collations.
 
-Optional abilities are protocols of their own (:class:`PersistentCatalog`);
+Optional abilities are protocols of their own (:class:`PersistentCatalog`, :class:`BackingHost`);
 presence is asked with ``isinstance``.
 """
 
@@ -388,6 +388,22 @@ class Module(Protocol):
 
     def close(self) -> None:
         """Release everything."""
+        ...
+
+
+@runtime_checkable
+class BackingHost(Protocol):
+    """A module whose tables may be maintained tables (seed module-authoring, Backing Host).
+
+    The handle that it gives is asked for what the contract asks of every table, and leaned on: rows in
+    key order, found by key and by a beginning of the key without a scan; what a writer has written is
+    what it reads; writes of derived rows are admitted even where a user's would be refused.  It belongs to
+    one table as it was made: one of the same name that is made after a drop has another.
+    :func:`~quereus_store.modules.conformance.run_hosting_conformance` proves a host.
+    """
+
+    def get_backing_host(self, schema: TableSchema) -> Table:
+        """The handle through which derived rows are written."""
         ...
 
 

@@ -58,6 +58,7 @@ class JsonModule(MemoryModule):
 
     table_class = JsonTable
     definition = COLUMNS
+    get_backing_host = None  # type: ignore[assignment]
 
     def __init__(self, name: str, rows_of: Callable[..., Iterable[Row]]) -> None:
         super().__init__(name)

@@ -124,6 +124,10 @@ class StoreModule:
             handle = self._handles[id(schema)] = StoreTable(schema, self._engine(), self.cache)
         return handle
 
+    def get_backing_host(self, schema: TableSchema) -> StoreTable:
+        """The handle for a maintained table: that of any table."""
+        return self.table(schema)
+
     def _engine(self) -> EngineServices:
         if self._services is None:
             raise sql_error(StatusCode.MISUSE, f"module '{self.name}' is not attached to a database")

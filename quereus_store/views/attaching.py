@@ -19,6 +19,7 @@ from quereus_store.schema.objects import Catalog, Derivation, TableSchema
 from quereus_store.sql import nodes
 from quereus_store.views.body import Body, TableKey, bind_body, key_of
 from quereus_store.views.creating import check_row_references, check_set, gate
+from quereus_store.views.hosts import is_host, no_host_of_tables
 from quereus_store.views.programs import Program
 from quereus_store.views.refreshing import stored_rows
 from quereus_store.views.reshaping import carry_over, plan_reshape
@@ -41,6 +42,8 @@ def attach(
     """Give a table a body, or another one; raises ERROR or CONSTRAINT and then nothing has changed."""
     body = bind_body(session.engine, transaction.catalog, table.schema, action.query)
     check_cycle(maintainer, transaction.catalog, table, body)
+    if not is_host(session.engine, table.module):
+        raise no_host_of_tables(table.module, f"cannot attach derivation to '{table.qualified_name}'")
     names = action.columns or None
     produced = len(body.plan.columns)
     if names and len(names) != produced:

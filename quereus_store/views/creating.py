@@ -44,6 +44,7 @@ from quereus_store.sql.traversal import walk
 from quereus_store.views.body import Body, bind_body, key_of
 from quereus_store.views.gates import check_gates, check_size, duplicate_rows
 from quereus_store.views.graph import Member
+from quereus_store.views.hosts import backing_host, is_host, no_host_of_tables, no_host_of_views
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import body_columns, physical_key, with_key_collation
@@ -86,6 +87,8 @@ def _create_view(
     if not check_materialized_view_name(catalog, schema, name, if_not_exists=statement.if_not_exists):
         return
     module, arguments = _module(session, schema, statement.module)
+    if not is_host(session.engine, module):
+        raise no_host_of_views(module, statement.module.position if statement.module else None)
     check_lifetime(session, schema, module)
     check_policy(session, f"CREATE MATERIALIZED VIEW {name}", module)
     body = bind_body(session.engine, catalog, schema, statement.query)
@@ -146,7 +149,7 @@ def fill(
     if not rows:
         return
     try:
-        session.engine.table(table).insert(transaction.writer(table.module), rows)
+        backing_host(session.engine, table).insert(transaction.writer(table.module), rows)
     except UniqueViolation as violation:
         if violation.constraint is None and duplicates is not None:
             raise duplicates from violation
@@ -182,6 +185,8 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
         surroundings=table_surroundings(session, transaction),
     )
     check_lifetime(session, schema, table.module)
+    if not is_host(session.engine, table.module):
+        raise no_host_of_tables(table.module, f"cannot create maintained table '{table.qualified_name}'")
     check_policy(session, f"CREATE TABLE {name}", table.module)
     assert table.derivation is not None
     body = bind_body(session.engine, catalog, schema, table.derivation.query)

@@ -19,6 +19,7 @@ from quereus_store.schema.ddl import table_ddl
 from quereus_store.schema.manager import put_table, remove_table, tables_of
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.views.body import bind_derivation, key_of
+from quereus_store.views.hosts import backing_host
 from quereus_store.views.programs import Program
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _filled(maintainer: Maintainer, catalog: Catalog, table: TableSchema, snapsh
     try:
         table = module.create_table(writer, table)
         if rows:
-            engine.table(table).insert(writer, rows)
+            backing_host(engine, table).insert(writer, rows)
     except BaseException:
         writer.rollback()
         raise

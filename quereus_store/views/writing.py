@@ -27,6 +27,7 @@ from quereus_store.schema.objects import CheckConstraint, ForeignKey, Operation,
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import canonical_text
 from quereus_store.types import BOOLEAN, to_text
+from quereus_store.views.hosts import backing_host
 from quereus_store.views.parents import DerivedParent, FollowUp
 from quereus_store.views.rows import Difference
 
@@ -53,7 +54,7 @@ class TableWriter:
         self._duplicates = duplicates
         self._merges = merges
         self._key = tuple([part.column for part in table.primary_key.parts])
-        self._handle = engine.table(table)
+        self._handle = backing_host(engine, table)
         self._one_by_one = not table.unique_constraints
         self._required = [
             part.column for part in table.primary_key.parts if not table.columns[part.column].nullable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quereus_store.modules.conformance import CHECKS, run_check
+from quereus_store.modules.conformance import CHECKS, HOSTING_CHECKS, run_check
 from quereus_store.modules.memory import MemoryModule
 
 
@@ -12,6 +12,6 @@ def make_memory(services):
     return module
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", [*CHECKS, *HOSTING_CHECKS])
 def test_check(name):
     run_check(name, make_memory)

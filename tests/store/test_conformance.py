@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import precondition, rule
 
-from quereus_store.modules.conformance import CHECKS, run_check
+from quereus_store.modules.conformance import CHECKS, HOSTING_CHECKS, run_check
 from quereus_store.modules.conformance.machine import ModuleMachine
 from quereus_store.modules.contract import EngineServices
 from quereus_store.store import StoreModule
@@ -19,7 +19,7 @@ from quereus_store.store.check import check_table
 from quereus_store.store.open import open_store
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", [*CHECKS, *HOSTING_CHECKS])
 def test_the_module_keeps_the_contract(check: str, backend_name: str, tmp_path: Path) -> None:
     numbers = itertools.count()
 

@@ -12,6 +12,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.codegen.compiler import preamble_of
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.dml.conflicts import CarefulDelete, CarefulInsert, CarefulUpdate
@@ -32,6 +33,7 @@ from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.mutations import DeletePlan, InsertPlan, MutationPlan, SequencePlan, UpdatePlan
 from quereus_store.plan.nodes import CommonTable, ParameterRows
+from quereus_store.schema.objects import TableSchema
 
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
@@ -58,6 +60,8 @@ class CompiledMutation:
         cascaded: bool,
         enclosing: tuple[CommonTable, ...],
     ) -> None:
+        if plan.table.derivation is not None:
+            raise _derived(plan.table)
         enclosing = tables_needed(plan, enclosing)
         self.plan = plan
         self.columns: tuple[Column, ...] | None = plan.returning.columns if plan.returning else None
@@ -160,6 +164,15 @@ class CompiledMutation:
             return self.run(runtime).rows
 
         return rows
+
+
+def _derived(table: TableSchema) -> Error:
+    """The error for a plan that would write derived rows past their source."""
+    return sql_error(
+        StatusCode.READONLY,
+        f"table '{table.qualified_name}' is a maintained table — its contents are derived and may not be"
+        " written directly (write its source, or make it an ordinary table by ALTER TABLE … DROP MAINTAINED)",
+    )
 
 
 def compile_in(

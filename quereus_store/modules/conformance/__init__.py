@@ -12,6 +12,9 @@
     def test_my_module():
         run_module_conformance(make)
 
+A module that offers to keep maintained tables (``get_backing_host``) is put through
+:func:`run_hosting_conformance` too.
+
 :data:`CHECKS` lists the single checks for a parametrised test; every check gets a new module.
 :mod:`quereus_store.modules.conformance.machine` adds a state machine that runs random operations
 against a simple model (it needs Hypothesis).
@@ -22,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from quereus_store.modules.conformance import reading, transactions, writing
+from quereus_store.modules.conformance import hosting, reading, transactions, writing
 from quereus_store.modules.conformance.harness import Harness, MakeModule
 
 Check = Callable[[Harness], None]
@@ -31,12 +34,15 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
     {check.__name__: check for check in (*reading.CHECKS, *writing.CHECKS, *transactions.CHECKS)}
 )
 
+HOSTING_CHECKS: Mapping[str, Check] = MappingProxyType({check.__name__: check for check in hosting.CHECKS})
+"""What a module has to pass besides if maintained tables are to live in it."""
+
 
 def run_check(name: str, make_module: MakeModule) -> None:
     """Run one check on a module of its own; raises AssertionError."""
     kit = Harness(make_module)
     try:
-        CHECKS[name](kit)
+        {**CHECKS, **HOSTING_CHECKS}[name](kit)
     finally:
         kit.module.close()
 
@@ -47,4 +53,18 @@ def run_module_conformance(make_module: MakeModule) -> None:
         run_check(name, make_module)
 
 
-__all__ = ["CHECKS", "Harness", "MakeModule", "run_check", "run_module_conformance"]
+def run_hosting_conformance(make_module: MakeModule) -> None:
+    """Run all checks of a backing host; those of a module are asked for by themselves."""
+    for name in HOSTING_CHECKS:
+        run_check(name, make_module)
+
+
+__all__ = [
+    "CHECKS",
+    "HOSTING_CHECKS",
+    "Harness",
+    "MakeModule",
+    "run_check",
+    "run_hosting_conformance",
+    "run_module_conformance",
+]

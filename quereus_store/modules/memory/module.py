@@ -100,6 +100,10 @@ class MemoryModule:
             handle = self._handles[id(schema)] = self.table_class(schema, self._services)
         return handle
 
+    def get_backing_host(self, schema: TableSchema) -> MemoryTable:
+        """The handle for a maintained table: that of any table."""
+        return self.table(schema)
+
     def plan_access(self, schema: TableSchema, request: AccessRequest) -> AccessPlan:
         """The cheapest way, by the usual planner and the number of committed rows."""
         rows = request.estimated_rows
