@@ -167,7 +167,7 @@ def test_the_command_lines_one_after_the_other(empty_folder: Path) -> None:
     ones = [output for line, output in done.items() if "select 1 as one" in line]
     assert ones == ["one\n1\n", "one\n1\n"]
     assert '"carrier":"UA","miles":1400' in Path("out.jsonl").read_text()
-    assert "create table note" in Path("app.sql").read_text().lower()
+    assert 'create table "note"' in Path("app.sql").read_text().lower()
     with quereus_store.connect("app.qdb") as con:
         names = {row[0] for row in con.execute("select name from schema() where type = 'table'").fetchall()}
     assert names == {"crew"}
