@@ -129,6 +129,14 @@ class Engine:
         with self.publishing:
             return self._catalog, primary.begin_read()
 
+    def catalog_of_writer(self, writer: Any) -> Catalog:
+        """The catalog that goes with a writing transaction of the default module that has just begun."""
+        if self.publishing.locked():
+            # The commit before may have let the writer go and not have published its catalog yet.
+            with self.publishing:
+                pass
+        return self.catalog_for(writer)
+
     def catalog_for(self, transaction: Any) -> Catalog:
         """The catalog of a snapshot of the persistent module; without such a module, the current one."""
         if self._persistent is None:

@@ -8,7 +8,7 @@ that the plan reads whole has grown a lot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -71,7 +71,10 @@ def scanned_by(plan: PlanNode, engine: Engine) -> Scanned | None:
 
 @dataclass(slots=True)
 class PreparedQuery:
-    """A query as a program; ``mutations`` are its data-modifying members by number."""
+    """A query as a program; ``mutations`` are its data-modifying members by number.
+
+    ``writes_first`` is the default module if they write in that.
+    """
 
     catalog_version: int
     plan: PlanNode
@@ -82,6 +85,7 @@ class PreparedQuery:
     options_version: int = 0
     documents: tuple[int, ...] = ()
     scanned: Scanned | None = None
+    writes_first: str | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -125,7 +129,7 @@ class PreparedQuery:
 
 @dataclass(slots=True)
 class PreparedMutation:
-    """An INSERT, UPDATE or DELETE."""
+    """An INSERT, UPDATE or DELETE; ``writes_first`` is the default module if it writes in that."""
 
     catalog_version: int
     plan: Any
@@ -134,6 +138,7 @@ class PreparedMutation:
     options_version: int = 0
     writes: bool = True
     scanned: Scanned | None = None
+    writes_first: str | None = None
 
     @property
     def columns(self) -> tuple[Column, ...] | None:
@@ -216,7 +221,13 @@ def prepare_query(
         only_primary,
         documents=document_columns(compiled.columns),
         scanned=scanned_by(plan, engine),
+        writes_first=_writes_first(engine, mutations.values()),
     )
+
+
+def _writes_first(engine: Engine, mutations: Iterable[CompiledMutation]) -> str | None:
+    """The default module, if any of the mutations writes in it."""
+    return engine.primary_name if any(engine.primary_name in each.written for each in mutations) else None
 
 
 def _lent(
@@ -240,7 +251,11 @@ def prepare_mutation(
     plan = bind_mutation(context, statement)
     compiled = compile_mutation(plan, engine, context, meters=meters)
     return PreparedMutation(
-        context.catalog.version, plan, compiled, scanned=scanned_by(compiled.source_plan, engine)
+        context.catalog.version,
+        plan,
+        compiled,
+        scanned=scanned_by(compiled.source_plan, engine),
+        writes_first=_writes_first(engine, (compiled,)),
     )
 
 

@@ -367,7 +367,7 @@ class Session:
             return result
 
         try:
-            result = self.write(change)
+            result = self.write(change, statement.writes_first)
         except _REFUSALS as error:
             error.of_statement(statement.statement.position)
             raise
@@ -376,15 +376,16 @@ class Session:
 
     # -- writing -----------------------------------------------------------------
 
-    def write(self, change: Callable[[Transaction], T]) -> T:
+    def write(self, change: Callable[[Transaction], T], writes_first: str | None = None) -> T:
         """Run a change atomically: in its own transaction, or within the open one up to a savepoint.
 
+        Its own transaction begins as the writer of the module that ``writes_first`` names.
         The first change of a transaction that has shown nothing yet starts over when somebody else commits
         before its turn to write comes: so a statement that waits for its turn works on what it finds then.
         """
         transaction = self.transaction
         if transaction is None:
-            return self._write_alone(change, self._begin())
+            return self._write_alone(change, self._begin(writes_first))
         if self._may_have_open_results:
             self.drain_results()
         try:
@@ -445,12 +446,7 @@ class Session:
                 isinstance(failure, OperationalError) and STALE_SNAPSHOT in failure.details
             ):
                 raise
-            transaction = self._begin()
-            try:
-                transaction.start_over(failure.details[STALE_SNAPSHOT])
-            except BaseException:
-                transaction.rollback()
-                raise
+            transaction = self._begin(failure.details[STALE_SNAPSHOT])
             return self._write_alone(change, transaction, started_over=True)
         transaction.commit()
         return result
@@ -498,8 +494,10 @@ class Session:
 
     # -- transactions --------------------------------------------------------------
 
-    def _begin(self) -> Transaction:
-        return Transaction(self.engine, self.timeout, self.durable, self.assertions.check)
+    def _begin(self, writes_first: str | None = None) -> Transaction:
+        return Transaction(
+            self.engine, self.timeout, self.durable, self.assertions.check, writes_first=writes_first
+        )
 
     def _end_if_own(self, transaction: Transaction) -> None:
         if transaction is not self.transaction:

@@ -3,8 +3,10 @@
 A :class:`Transaction` lives for a statement (autocommit) or from BEGIN to
 COMMIT.  It takes a module's snapshot when the module is first read and becomes
 the module's writer when it first writes; the catalog is the one that belongs
-to the snapshot.  A savepoint is a mark on every module written to, the catalog
-and the queue of checks that wait for the commit.
+to the snapshot.  A statement known to write, alone in its transaction, has no use for a
+snapshot: such a transaction begins as the default module's writer, and nobody can commit
+before it.  A savepoint is a mark on every module written to, the catalog and the queue of
+checks that wait for the commit.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ class ReadView:
     """What a statement that only reads needs: a snapshot of each module it reads, and their catalog.
 
     ``primary`` is the snapshot of the database's default module, pinned together
-    with the catalog; other modules' snapshots are taken when first asked for.  ``started_with`` is the
+    with the catalog; other modules' snapshots are taken when first asked for, and so is this one
+    where its writer is held.  ``started_with`` is the
     catalog that was found, and ``reshapes`` is what has been done to stored rows since by altering tables.
     """
 
@@ -95,6 +98,8 @@ class ReadView:
         engine = self.engine
         name = fold(module_name)
         if name == engine.primary_name:
+            if self.primary is None:
+                self.primary = engine.module(name).begin_read()
             return self.primary
         readers = self._readers
         if readers is None:
@@ -106,7 +111,8 @@ class ReadView:
 
     def release(self) -> None:
         """Let go of the snapshots."""
-        self.primary.rollback()
+        if self.primary is not None:
+            self.primary.rollback()
         if self._readers:
             for reader in self._readers.values():
                 reader.rollback()
@@ -123,6 +129,7 @@ class Transaction(ReadView):
     schema statements tell listeners, ``began`` the newest subscription when it began.  ``renewed``
     names the maintained tables that the running statement itself made anew.  Until it is ``observed``
     nobody has learnt anything from its snapshots, so they may still be exchanged for later ones.
+    With ``writes_first`` it begins as the writer of that module.
     """
 
     __slots__ = (
@@ -149,10 +156,18 @@ class Transaction(ReadView):
         timeout: float = 5.0,
         durable: bool = True,
         verify: Verification | None = None,
+        *,
+        writes_first: str | None = None,
     ) -> None:
-        super().__init__(engine)
         self.timeout = timeout
         self.durable = durable
+        self._writers: dict[str, _Writer] = {}
+        if writes_first is None:
+            super().__init__(engine)
+        else:
+            self.engine = engine
+            self._readers = None
+            self._begin_as_writer(writes_first)
         self.verify = verify
         self.explicit = False
         self.committed = False
@@ -166,7 +181,6 @@ class Transaction(ReadView):
         self.renewed: set[tuple[str, str]] = set()
         self.savepoints: list[NamedSavepoint] = []
         self._marks = 0
-        self._writers: dict[str, _Writer] = {}
 
     # -- access ----------------------------------------------------------------
 
@@ -192,15 +206,25 @@ class Transaction(ReadView):
 
     def start_over(self, module_name: str) -> None:
         """Become a module's writer first, then take new snapshots; only where :meth:`can_start_over`."""
-        name = fold(module_name)
-        writer = self.engine.module(name).begin_write(self.timeout, None, self.durable)
+        outdated, readers = self.primary, self._readers
+        self._begin_as_writer(module_name)
+        self._readers = None
+        for snapshot in (outdated, *(readers or {}).values()):
+            snapshot.rollback()
+
+    def _begin_as_writer(self, module_name: str) -> None:
+        """Become a module's writer, then find the catalog that there is now."""
+        engine, name = self.engine, fold(module_name)
+        writer = engine.module(name).begin_write(self.timeout, None, self.durable)
         try:
-            catalog, primary = self.engine.pin()
+            if name == engine.primary_name:
+                self.catalog, self.primary = engine.catalog_of_writer(writer), None
+            else:
+                self.catalog, self.primary = engine.pin()
         except BaseException:
             writer.rollback()
             raise
-        self.release()
-        self.catalog, self.primary, self.started_with = catalog, primary, catalog
+        self.started_with = self.catalog
         self._writers[name] = _Writer(writer, None)
 
     def _seen(self, name: str) -> Any:

@@ -29,8 +29,11 @@ NO_STATE = (0, 0)
 
 _unpack_head = HEAD.unpack
 
-_Mark = tuple[int, Savepoint, dict[int, int], int]
-"""Token, the backend's savepoint, row counts and number of schema changes at that moment."""
+_States = dict[int, tuple[int, int]]
+"""Change counter and row count by table, as they are to be committed."""
+
+_Mark = tuple[int, Savepoint, _States, int]
+"""Token, the backend's savepoint, states of changed tables and number of schema changes at that moment."""
 
 
 def table_state(kv: ReadTransaction, store: int) -> tuple[int, int]:
@@ -90,13 +93,13 @@ class StoreWriter:
     """The single writer's transaction."""
 
     __slots__ = (
-        "_counts",
         "_dirty",
         "_durable",
         "_ended",
         "_head",
         "_marks",
         "_schema_changes",
+        "_states",
         "_tokens",
         "kv",
         "scans",
@@ -109,7 +112,7 @@ class StoreWriter:
         self.scans = OpenScans()
         self._durable = durable
         self._head: Head = read_head(kv)
-        self._counts: dict[int, int] = {}
+        self._states: _States = {}
         self._schema_changes = 0
         self._dirty = False
         self._ended = False
@@ -123,7 +126,7 @@ class StoreWriter:
 
     def changed(self, store: int) -> bool:
         """Whether this transaction has changed the table."""
-        return store in self._counts
+        return store in self._states
 
     def watch(self, store: int, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Let a scan of a table give the rows as they are now, whatever is written meanwhile."""
@@ -131,22 +134,24 @@ class StoreWriter:
 
     def row_count(self, store: int) -> int:
         """Exact number of rows of a table, this transaction's changes included."""
-        count = self._counts.get(store)
-        return table_state(self.kv, store)[1] if count is None else count
+        state = self._states.get(store)
+        return (table_state(self.kv, store) if state is None else state)[1]
 
     def add_rows(self, store: int, difference: int) -> None:
         """Note, before writing, that rows of a table are added, removed or (0) only changed."""
         if self.scans:
             self.scans.freeze(store)
-        count = self._counts.get(store)
-        if count is None:
-            count = table_state(self.kv, store)[1]
-        self._counts[store] = count + difference
+        state = self._states.get(store)
+        if state is not None:
+            self._states[store] = (state[0], state[1] + difference)
+        else:
+            changes, count = table_state(self.kv, store)
+            self._states[store] = (changes + 1, count + difference)
 
     def forget_table(self, store: int) -> None:
         """A table is erased: its state goes with it."""
         self.scans.freeze(store)
-        self._counts.pop(store, None)
+        self._states.pop(store, None)
         self.kv.delete(state_key(store))
         self._dirty = True
 
@@ -170,15 +175,15 @@ class StoreWriter:
     def savepoint(self) -> int:
         """Mark this state; the token orders after all earlier ones."""
         self._tokens = token = self._tokens + 1
-        self._marks.append((token, self.kv.savepoint(), self._counts.copy(), self._schema_changes))
+        self._marks.append((token, self.kv.savepoint(), self._states.copy(), self._schema_changes))
         return token
 
     def rollback_to(self, token: int) -> None:
         """Return to a mark, which stays open; later ones are gone. MISUSE for an unknown one."""
-        _, savepoint, counts, schema_changes = self._find_mark(token)
+        _, savepoint, states, schema_changes = self._find_mark(token)
         self.scans.freeze_all()
         self.kv.rollback_to(savepoint)
-        self._counts = counts.copy()
+        self._states = states.copy()
         self._schema_changes = schema_changes
 
     def release(self, token: int) -> None:
@@ -205,15 +210,12 @@ class StoreWriter:
             raise sql_error(StatusCode.MISUSE, "the transaction has ended")
         self._ended = True
         kv = self.kv
-        if not (self._counts or self._schema_changes or self._dirty):
+        if not (self._states or self._schema_changes or self._dirty):
             kv.abort()
             return
         try:
-            for store, count in self._counts.items():
-                key = state_key(store)
-                value = kv.get(key)
-                changes = STATE.unpack(value)[0] if value else 0
-                kv.put(key, STATE.pack(changes + 1, count))
+            for store, state in self._states.items():
+                kv.put(state_key(store), STATE.pack(*state))
             kv.put(HEAD_KEY, HEAD.pack(self._head.commit + 1, self.schema_version()))
         except BaseException:
             kv.abort()

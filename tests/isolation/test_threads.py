@@ -151,3 +151,27 @@ def test_a_schema_change_of_another_thread(connect: Connect) -> None:
         in_threads(change)
         assert changed.is_set()
         assert connection.execute("select * from item where id = 1").fetchall() == [(1, 0, "x")]
+
+
+def test_a_kept_statement_that_writes_begins_as_the_writer(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = "update item set n = n + 1 where id = ?"
+    with connect() as a, connect() as b:
+        a.execute(add, (1,))
+        b.execute(add, (1,))
+        b.execute("alter table item add column note text null")
+        b.execute("create index by_note on item (note)")
+        a.execute(add, (1,))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(a.database.engine, "pin", lambda: pytest.fail("a snapshot was taken"))
+            a.execute(add, (1,))
+
+        assert b.execute("select * from item where id = 1").fetchall() == [(1, 4, None)]
+        # A failure gives the writer back.
+        with pytest.raises(quereus_store.IntegrityError):
+            a.execute("insert into item (id, n) values (?, 0)", (1,))
+        with pytest.raises(quereus_store.IntegrityError):
+            a.execute("insert into item (id, n) values (?, 0)", (1,))
+        b.execute(add, (2,))
