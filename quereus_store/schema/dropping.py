@@ -5,16 +5,16 @@ Chapter: alter-and-ddl-lifecycle, section 3.
 
 from __future__ import annotations
 
-from quereus_store.errors import SourcePosition, StatusCode, sql_error
+from quereus_store.errors import StatusCode
 from quereus_store.schema.manager import Relation, find_in_schema, find_index, require_schema
 from quereus_store.schema.objects import (
     AssertionSchema,
-    Catalog,
     IndexSchema,
     TableSchema,
     ViewSchema,
     fold,
 )
+from quereus_store.schema.target import Target
 
 
 def is_maintained(relation: Relation | None) -> bool:
@@ -22,102 +22,72 @@ def is_maintained(relation: Relation | None) -> bool:
     return isinstance(relation, TableSchema) and relation.derivation is not None
 
 
-def table_to_drop(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> TableSchema | None:
+def table_to_drop(target: Target) -> TableSchema | None:
     """The table of a DROP TABLE, maintained or not; None where IF EXISTS makes it do nothing."""
-    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    found = _relation_to_drop(target)
     if isinstance(found, TableSchema):
         return found
-    if if_exists:
+    if target.tolerant:
         return None
-    raise sql_error(StatusCode.NOTFOUND, f"Table {name} not found in schema {schema}", position)
+    raise target.refusal(StatusCode.NOTFOUND, f"Table {target.name} not found in schema {target.schema}")
 
 
-def view_to_drop(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> ViewSchema | None:
+def view_to_drop(target: Target) -> ViewSchema | None:
     """The view of a DROP VIEW; a materialized view is refused even under IF EXISTS (ERROR)."""
-    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    found = _relation_to_drop(target)
     if isinstance(found, ViewSchema):
         return found
     if is_maintained(found):
-        message = f"'{name}' is a materialized view — use DROP MATERIALIZED VIEW"
-        raise sql_error(StatusCode.ERROR, message, position)
-    if if_exists:
+        message = f"'{target.name}' is a materialized view — use DROP MATERIALIZED VIEW"
+        raise target.refusal(StatusCode.ERROR, message)
+    if target.tolerant:
         return None
-    raise sql_error(StatusCode.ERROR, f"View '{schema}.{name}' does not exist", position)
+    raise target.refusal(StatusCode.ERROR, f"View '{target.label}' does not exist")
 
 
-def materialized_view_to_drop(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> TableSchema | None:
+def materialized_view_to_drop(target: Target) -> TableSchema | None:
     """The maintained table of a DROP MATERIALIZED VIEW."""
-    found = _relation_to_drop(catalog, schema, name, if_exists, position)
+    found = _relation_to_drop(target)
     if isinstance(found, TableSchema) and found.derivation is not None:
         return found
-    if if_exists:
+    if target.tolerant:
         return None
     if isinstance(found, TableSchema):
-        message = f"'{name}' is a table, not a materialized view — use DROP TABLE"
+        message = f"'{target.name}' is a table, not a materialized view — use DROP TABLE"
     elif isinstance(found, ViewSchema):
-        message = f"'{name}' is a view, not a materialized view — use DROP VIEW"
+        message = f"'{target.name}' is a view, not a materialized view — use DROP VIEW"
     else:
-        message = f"no such materialized view: {name}"
-    raise sql_error(StatusCode.ERROR, message, position)
+        message = f"no such materialized view: {target.name}"
+    raise target.refusal(StatusCode.ERROR, message)
 
 
-def index_to_drop(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> tuple[TableSchema, IndexSchema] | None:
+def index_to_drop(target: Target) -> tuple[TableSchema, IndexSchema] | None:
     """The index of a DROP INDEX and its table; hidden ones are not there for it."""
-    if not if_exists:
-        require_schema(catalog, schema, position)
-    found = find_index(catalog, schema, name)
-    if found is None and not if_exists:
-        raise sql_error(StatusCode.ERROR, f"no such index: {name}", position)
+    _require_schema(target)
+    found = find_index(target.catalog, target.schema, target.name)
+    if found is None and not target.tolerant:
+        raise target.refusal(StatusCode.ERROR, f"no such index: {target.name}")
     return found
 
 
-def assertion_to_drop(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> AssertionSchema | None:
+def assertion_to_drop(target: Target) -> AssertionSchema | None:
     """The assertion of a DROP ASSERTION."""
-    holder = catalog.schema(schema) if if_exists else require_schema(catalog, schema, position)
-    found = holder.assertions.get(fold(name)) if holder else None
-    if found is None and not if_exists:
-        raise sql_error(StatusCode.NOTFOUND, f"Assertion {name} not found in schema {schema}", position)
+    _require_schema(target)
+    holder = target.catalog.schema(target.schema)
+    found = holder.assertions.get(fold(target.name)) if holder else None
+    if found is None and not target.tolerant:
+        raise target.refusal(
+            StatusCode.NOTFOUND, f"Assertion {target.name} not found in schema {target.schema}"
+        )
     return found
 
 
-def _relation_to_drop(
-    catalog: Catalog, schema: str, name: str, if_exists: bool, position: SourcePosition | None
-) -> Relation | None:
-    if not if_exists:
-        require_schema(catalog, schema, position)
-    return find_in_schema(catalog, schema, name)
+def _relation_to_drop(target: Target) -> Relation | None:
+    _require_schema(target)
+    return find_in_schema(target.catalog, target.schema, target.name)
+
+
+def _require_schema(target: Target) -> None:
+    """The schema must be there, but for IF EXISTS."""
+    if not target.tolerant:
+        require_schema(target.catalog, target.schema, target.position)

@@ -3,7 +3,7 @@
 Every function here takes a :class:`Catalog` and gives a value: an object that was found, a
 decision, or a new catalog.  A statement such as CREATE TABLE reads like this::
 
-    if check_table_name(catalog, "main", "t", if_not_exists=False, position=node.position):
+    if check_table_name(created(catalog, node)):
         catalog = put_table(catalog, build_table(node, schema_name="main"))
 
 Statements that change definitions name objects in one schema; queries look for an unqualified

@@ -12,6 +12,7 @@ from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.schema.dropping import is_maintained
 from quereus_store.schema.manager import find_in_schema, find_index
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
+from quereus_store.schema.target import Target
 
 
 def _check_physical(schema: Schema, position: SourcePosition | None) -> None:
@@ -21,125 +22,92 @@ def _check_physical(schema: Schema, position: SourcePosition | None) -> None:
         raise sql_error(StatusCode.ERROR, message, position)
 
 
-def _existing(catalog: Catalog, schema: str, position: SourcePosition | None) -> Schema:
+def _existing(target: Target) -> Schema:
     """The schema of that name; ERROR if there is none."""
-    found = catalog.schema(schema)
+    found = target.catalog.schema(target.schema)
     if found is None:
-        raise sql_error(StatusCode.ERROR, f"Schema '{schema}' does not exist", position)
+        raise target.refusal(StatusCode.ERROR, f"Schema '{target.schema}' does not exist")
     return found
 
 
-def check_table_name(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_not_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> bool:
+def check_table_name(target: Target) -> bool:
     """Whether CREATE TABLE goes ahead; False where IF NOT EXISTS makes it do nothing.
 
     Raises INTERNAL for an unknown schema, CONSTRAINT for a name that is taken.
     """
-    holder = catalog.schema(schema)
+    holder = target.catalog.schema(target.schema)
     if holder is None:
-        message = f"Internal error: Schema '{schema}' not found."
-        raise sql_error(StatusCode.INTERNAL, message, position)
-    _check_physical(holder, position)
-    found = find_in_schema(catalog, schema, name)
+        message = f"Internal error: Schema '{target.schema}' not found."
+        raise target.refusal(StatusCode.INTERNAL, message)
+    _check_physical(holder, target.position)
+    found = find_in_schema(target.catalog, target.schema, target.name)
     if found is None:
         return True
-    if if_not_exists:
+    if target.tolerant:
         if isinstance(found, TableSchema):
             return False
-        message = f"Cannot CREATE TABLE {schema}.{name}: a VIEW with the same name already exists."
-        raise sql_error(StatusCode.CONSTRAINT, message, position)
+        message = f"Cannot CREATE TABLE {target.label}: a VIEW with the same name already exists."
+        raise target.refusal(StatusCode.CONSTRAINT, message)
     kind = "Table" if isinstance(found, TableSchema) else "View"
-    raise sql_error(StatusCode.CONSTRAINT, f"{kind} {schema}.{name} already exists", position)
+    raise target.refusal(StatusCode.CONSTRAINT, f"{kind} {target.label} already exists")
 
 
-def check_view_name(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_not_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> bool:
+def check_view_name(target: Target) -> bool:
     """Whether CREATE VIEW goes ahead; raises ERROR for an unknown schema and a name that is taken."""
-    _check_physical(_existing(catalog, schema, position), position)
-    found = find_in_schema(catalog, schema, name)
+    _check_physical(_existing(target), target.position)
+    found = find_in_schema(target.catalog, target.schema, target.name)
     if found is None:
         return True
     if isinstance(found, TableSchema):
-        message = f"Schema '{schema}': Cannot add view '{name}', a table with the same name already exists."
-        raise sql_error(StatusCode.ERROR, message, position)
-    if if_not_exists:
+        message = (
+            f"Schema '{target.schema}': Cannot add view '{target.name}', a table with the same name already"
+            " exists."
+        )
+        raise target.refusal(StatusCode.ERROR, message)
+    if target.tolerant:
         return False
-    raise sql_error(StatusCode.ERROR, f"View '{schema}.{name}' already exists", position)
+    raise target.refusal(StatusCode.ERROR, f"View '{target.label}' already exists")
 
 
-def check_materialized_view_name(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_not_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> bool:
+def check_materialized_view_name(target: Target) -> bool:
     """Whether CREATE MATERIALIZED VIEW goes ahead; IF NOT EXISTS passes over a maintained table only."""
-    _check_physical(_existing(catalog, schema, position), position)
-    found = find_in_schema(catalog, schema, name)
+    _check_physical(_existing(target), target.position)
+    found = find_in_schema(target.catalog, target.schema, target.name)
     if found is None:
         return True
-    if if_not_exists and is_maintained(found):
+    if target.tolerant and is_maintained(found):
         return False
     message = (
-        f"Cannot create materialized view '{schema}.{name}': a table or view with the same name already"
-        " exists"
+        f"Cannot create materialized view '{target.label}': a table or view with the same name already exists"
     )
-    raise sql_error(StatusCode.CONSTRAINT, message, position)
+    raise target.refusal(StatusCode.CONSTRAINT, message)
 
 
-def check_assertion_name(
-    catalog: Catalog,
-    schema: str,
-    name: str,
-    *,
-    if_not_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> bool:
+def check_assertion_name(target: Target) -> bool:
     """Whether CREATE ASSERTION goes ahead; raises ERROR for a name that is taken."""
-    if fold(name) not in _existing(catalog, schema, position).assertions:
+    if fold(target.name) not in _existing(target).assertions:
         return True
-    if if_not_exists:
+    if target.tolerant:
         return False
-    raise sql_error(StatusCode.ERROR, f"Assertion {name} already exists", position)
+    raise target.refusal(StatusCode.ERROR, f"Assertion {target.name} already exists")
 
 
-def check_index_name(
-    catalog: Catalog,
-    table: TableSchema,
-    name: str,
-    *,
-    if_not_exists: bool = False,
-    position: SourcePosition | None = None,
-) -> bool:
+def check_index_name(target: Target, table: TableSchema) -> bool:
     """Whether CREATE INDEX goes ahead; index names are unique within a schema (CONSTRAINT).
 
     On its own table a UNIQUE constraint's hidden index takes the name too.  IF NOT EXISTS passes over
     an index of the same table only.
     """
-    if table.index(name) is not None:
-        if if_not_exists:
+    if table.index(target.name) is not None:
+        if target.tolerant:
             return False
-        message = f"Index {name} already exists on table {table.name}"
-        raise sql_error(StatusCode.CONSTRAINT, message, position)
-    found = find_index(catalog, table.schema, name)
+        message = f"Index {target.name} already exists on table {table.name}"
+        raise target.refusal(StatusCode.CONSTRAINT, message)
+    found = find_index(target.catalog, table.schema, target.name)
     if found is None:
         return True
-    message = f"Index '{name}' already exists in schema '{table.schema}' on table '{found[0].name}'"
-    raise sql_error(StatusCode.CONSTRAINT, message, position)
+    message = f"Index '{target.name}' already exists in schema '{table.schema}' on table '{found[0].name}'"
+    raise target.refusal(StatusCode.CONSTRAINT, message)
 
 
 def check_rename(

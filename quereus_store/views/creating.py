@@ -39,6 +39,7 @@ from quereus_store.schema.objects import (
     PrimaryKey,
     TableSchema,
 )
+from quereus_store.schema.target import created
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import walk
 from quereus_store.views.body import Body, bind_body, key_of
@@ -84,7 +85,7 @@ def _create_view(
     found = find_in_schema(catalog, schema, name)
     if is_maintained(found) and not statement.if_not_exists:
         raise sql_error(StatusCode.ERROR, f"Materialized view '{schema}.{name}' already exists")
-    if not check_materialized_view_name(catalog, schema, name, if_not_exists=statement.if_not_exists):
+    if not check_materialized_view_name(created(catalog, statement)):
         return
     module, arguments = _module(session, schema, statement.module)
     if not is_host(session.engine, module):
@@ -176,7 +177,7 @@ def create_maintained_table(maintainer: Maintainer, session: Session, statement:
 def _create_table(session: Session, transaction: Transaction, statement: nodes.CreateTable) -> None:
     catalog = transaction.catalog
     schema, name = statement.name.schema or MAIN, statement.name.name
-    if not check_table_name(catalog, schema, name, if_not_exists=statement.if_not_exists):
+    if not check_table_name(created(catalog, statement)):
         return
     table = build_table(
         statement,

@@ -7,6 +7,7 @@ import pytest
 from quereus_store.errors import Error, StatusCode
 from quereus_store.schema import changes, dropping, manager, naming
 from quereus_store.schema.objects import TableSchema, ViewSchema
+from quereus_store.schema.target import Target
 from tests.schema.support import catalog, table
 
 CATALOG = manager.add_schema(
@@ -29,6 +30,12 @@ PATH = ("main", "temp")
 def message(function, *arguments, **options):
     with pytest.raises(Error) as caught:
         function(CATALOG, *arguments, **options)
+    return caught.value.code, caught.value.message
+
+
+def refusal(function, name, *arguments, schema="main", tolerant=False):
+    with pytest.raises(Error) as caught:
+        function(Target(CATALOG, schema, name, tolerant), *arguments)
     return caught.value.code, caught.value.message
 
 
@@ -59,44 +66,44 @@ def test_a_name_that_is_not_there():
 
 def test_names_of_new_tables():
     check = naming.check_table_name
-    assert check(CATALOG, "main", "only")
-    assert not check(CATALOG, "main", "Crew", if_not_exists=True)
-    assert not check(CATALOG, "main", "mv", if_not_exists=True)
-    assert message(check, "main", "crew") == (StatusCode.CONSTRAINT, "Table main.crew already exists")
-    assert message(check, "main", "v") == (StatusCode.CONSTRAINT, "View main.v already exists")
-    assert message(check, "main", "v", if_not_exists=True) == (
+    assert check(Target(CATALOG, "main", "only"))
+    assert not check(Target(CATALOG, "main", "Crew", tolerant=True))
+    assert not check(Target(CATALOG, "main", "mv", tolerant=True))
+    assert refusal(check, "crew") == (StatusCode.CONSTRAINT, "Table main.crew already exists")
+    assert refusal(check, "v") == (StatusCode.CONSTRAINT, "View main.v already exists")
+    assert refusal(check, "v", tolerant=True) == (
         StatusCode.CONSTRAINT,
         "Cannot CREATE TABLE main.v: a VIEW with the same name already exists.",
     )
-    assert message(check, "no", "t") == (StatusCode.INTERNAL, "Internal error: Schema 'no' not found.")
+    assert refusal(check, "t", schema="no") == (StatusCode.INTERNAL, "Internal error: Schema 'no' not found.")
 
 
 def test_names_of_new_views_and_assertions():
     check = naming.check_view_name
-    assert not check(CATALOG, "main", "v", if_not_exists=True)
-    assert message(check, "main", "v") == (StatusCode.ERROR, "View 'main.v' already exists")
+    assert not check(Target(CATALOG, "main", "v", tolerant=True))
+    assert refusal(check, "v") == (StatusCode.ERROR, "View 'main.v' already exists")
     taken = "Schema 'main': Cannot add view 'crew', a table with the same name already exists."
-    assert message(check, "main", "crew", if_not_exists=True) == (StatusCode.ERROR, taken)
+    assert refusal(check, "crew", tolerant=True) == (StatusCode.ERROR, taken)
     check = naming.check_materialized_view_name
-    assert not check(CATALOG, "main", "mv", if_not_exists=True)
+    assert not check(Target(CATALOG, "main", "mv", tolerant=True))
     for name in ("mv", "v", "crew"):
         text = f"Cannot create materialized view 'main.{name}': a table or view with the same name already exists"
-        assert message(check, "main", name) == (StatusCode.CONSTRAINT, text)
+        assert refusal(check, name) == (StatusCode.CONSTRAINT, text)
     check = naming.check_assertion_name
-    assert not check(CATALOG, "main", "OK", if_not_exists=True)
-    assert message(check, "main", "ok") == (StatusCode.ERROR, "Assertion ok already exists")
-    assert check(CATALOG, "temp", "ok")
+    assert not check(Target(CATALOG, "main", "OK", tolerant=True))
+    assert refusal(check, "ok") == (StatusCode.ERROR, "Assertion ok already exists")
+    assert check(Target(CATALOG, "temp", "ok"))
 
 
 def test_names_of_new_indexes():
     ship, crew = CATALOG.table("main", "ship"), CATALOG.table("main", "crew")
     check = naming.check_index_name
-    assert check(CATALOG, crew, "fresh")
-    assert check(CATALOG, crew, "uq"), "a hidden index takes its name on its own table only"
-    assert message(check, ship, "uq") == (StatusCode.CONSTRAINT, "Index uq already exists on table ship")
-    assert not check(CATALOG, crew, "By_Ship", if_not_exists=True)
+    assert check(Target(CATALOG, "main", "fresh"), crew)
+    assert check(Target(CATALOG, "main", "uq"), crew), "a hidden index takes its name on its own table only"
+    assert refusal(check, "uq", ship) == (StatusCode.CONSTRAINT, "Index uq already exists on table ship")
+    assert not check(Target(CATALOG, "main", "By_Ship", tolerant=True), crew)
     elsewhere = "Index 'by_ship' already exists in schema 'main' on table 'crew'"
-    assert message(check, ship, "by_ship", if_not_exists=True) == (StatusCode.CONSTRAINT, elsewhere)
+    assert refusal(check, "by_ship", ship, tolerant=True) == (StatusCode.CONSTRAINT, elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -120,16 +127,16 @@ def test_names_of_new_indexes():
     ],
 )
 def test_drops_of_what_is_not_there(function, name, text):
-    assert message(function, "main", name)[1] == text
-    assert message(function, "nowhere", name)[1] == "Schema not found: nowhere"
+    assert refusal(function, name)[1] == text
+    assert refusal(function, name, schema="nowhere")[1] == "Schema not found: nowhere"
     if function is dropping.view_to_drop and name == "mv":
-        assert message(function, "main", name, if_exists=True)[1] == text
+        assert refusal(function, name, tolerant=True)[1] == text
     else:
-        assert function(CATALOG, "main", name, if_exists=True) is None
+        assert function(Target(CATALOG, "main", name, tolerant=True)) is None
 
 
 def test_drop_table_means_materialized_views_too():
-    assert isinstance(dropping.table_to_drop(CATALOG, "main", "mv"), TableSchema)
+    assert isinstance(dropping.table_to_drop(Target(CATALOG, "main", "mv")), TableSchema)
 
 
 def test_the_parent_of_a_foreign_key():

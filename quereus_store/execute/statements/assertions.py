@@ -11,6 +11,7 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.schema.builder import build_assertion
 from quereus_store.schema.manager import MAIN, put_assertion
 from quereus_store.schema.naming import check_assertion_name
+from quereus_store.schema.target import created
 from quereus_store.sql import nodes, traversal
 
 if TYPE_CHECKING:
@@ -22,14 +23,7 @@ def create_assertion(session: Session, statement: nodes.CreateAssertion, paramet
     schema_name = statement.name.schema or MAIN
 
     def change(transaction: Transaction) -> None:
-        wanted = check_assertion_name(
-            transaction.catalog,
-            schema_name,
-            statement.name.name,
-            if_not_exists=statement.if_not_exists,
-            position=statement.position,
-        )
-        if not wanted:
+        if not check_assertion_name(created(transaction.catalog, statement)):
             return
         assertion = build_assertion(statement, schema_name)
         try:

@@ -18,6 +18,7 @@ from quereus_store.schema.manager import MAIN, find_relation, put_table
 from quereus_store.schema.naming import check_index_name
 from quereus_store.schema.objects import IndexSchema, TableSchema
 from quereus_store.schema.tags import TagSite, check_tags
+from quereus_store.schema.target import created
 from quereus_store.sql import nodes
 from quereus_store.types import LogicalType
 
@@ -31,14 +32,7 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
 
     def change(transaction: Transaction) -> None:
         table = _indexed_table(session, transaction, statement)
-        wanted = check_index_name(
-            transaction.catalog,
-            table,
-            statement.name.name,
-            if_not_exists=statement.if_not_exists,
-            position=statement.position,
-        )
-        if not wanted:
+        if not check_index_name(created(transaction.catalog, statement), table):
             return
         check_policy(session, f"CREATE INDEX {statement.name.name}", table.module)
         check_indexed_columns(statement, table)

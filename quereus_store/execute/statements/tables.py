@@ -44,6 +44,7 @@ from quereus_store.schema.manager import (
 from quereus_store.schema.naming import check_table_name
 from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema, fold
 from quereus_store.schema.tags import check_table_tags
+from quereus_store.schema.target import created, dropped
 from quereus_store.sql import nodes, parse_statement, quote_identifier
 from quereus_store.types import ANY, NULL
 
@@ -64,14 +65,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
 
     def change(transaction: Transaction) -> None:
         catalog = transaction.catalog
-        wanted = check_table_name(
-            catalog,
-            schema_name,
-            statement.name.name,
-            if_not_exists=statement.if_not_exists,
-            position=statement.position,
-        )
-        if not wanted:
+        if not check_table_name(created(catalog, statement)):
             return
         table = build_table(
             statement,
@@ -149,13 +143,7 @@ def drop_object(session: Session, statement: nodes.DropObject, parameters: Any) 
 
 
 def _drop_table(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
-    table = table_to_drop(
-        transaction.catalog,
-        statement.name.schema or MAIN,
-        statement.name.name,
-        if_exists=statement.if_exists,
-        position=statement.position,
-    )
+    table = table_to_drop(dropped(transaction.catalog, statement))
     if table is not None:
         check_droppable(transaction.catalog, "table", table, session.schema_path, statement.position)
         erase_table(session, transaction, table, f"DROP TABLE {table.name}")
@@ -163,13 +151,7 @@ def _drop_table(session: Session, transaction: Transaction, statement: nodes.Dro
 
 
 def _drop_materialized_view(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
-    table = materialized_view_to_drop(
-        transaction.catalog,
-        statement.name.schema or MAIN,
-        statement.name.name,
-        if_exists=statement.if_exists,
-        position=statement.position,
-    )
+    table = materialized_view_to_drop(dropped(transaction.catalog, statement))
     if table is not None:
         check_droppable(
             transaction.catalog, "materialized view", table, session.schema_path, statement.position
@@ -205,26 +187,14 @@ def _check_unreferenced(session: Session, transaction: Transaction, table: Table
 
 
 def _drop_view(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
-    view = view_to_drop(
-        transaction.catalog,
-        statement.name.schema or MAIN,
-        statement.name.name,
-        if_exists=statement.if_exists,
-        position=statement.position,
-    )
+    view = view_to_drop(dropped(transaction.catalog, statement))
     if view is not None:
         check_droppable(transaction.catalog, "view", view, session.schema_path, statement.position)
         transaction.change_catalog(remove_view(transaction.catalog, view))
 
 
 def _drop_assertion(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
-    assertion = assertion_to_drop(
-        transaction.catalog,
-        statement.name.schema or MAIN,
-        statement.name.name,
-        if_exists=statement.if_exists,
-        position=statement.position,
-    )
+    assertion = assertion_to_drop(dropped(transaction.catalog, statement))
     if assertion is not None:
         transaction.change_catalog(remove_assertion(transaction.catalog, assertion))
 
@@ -232,13 +202,7 @@ def _drop_assertion(session: Session, transaction: Transaction, statement: nodes
 def _drop_index(session: Session, transaction: Transaction, statement: nodes.DropObject) -> None:
     from quereus_store.execute.statements.indexes import erase_index
 
-    found = index_to_drop(
-        transaction.catalog,
-        statement.name.schema or MAIN,
-        statement.name.name,
-        if_exists=statement.if_exists,
-        position=statement.position,
-    )
+    found = index_to_drop(dropped(transaction.catalog, statement))
     if found is not None:
         erase_index(session, transaction, *found)
 

@@ -12,6 +12,7 @@ from quereus_store.plan.binder import Environment, bind_query
 from quereus_store.schema.builder import build_view
 from quereus_store.schema.manager import MAIN, put_view
 from quereus_store.schema.naming import check_view_name
+from quereus_store.schema.target import created
 from quereus_store.sql import nodes
 
 if TYPE_CHECKING:
@@ -23,14 +24,7 @@ def create_view(session: Session, statement: nodes.CreateView, parameters: Any) 
     schema_name = statement.name.schema or MAIN
 
     def change(transaction: Transaction) -> None:
-        wanted = check_view_name(
-            transaction.catalog,
-            schema_name,
-            statement.name.name,
-            if_not_exists=statement.if_not_exists,
-            position=statement.position,
-        )
-        if not wanted:
+        if not check_view_name(created(transaction.catalog, statement)):
             return
         view = build_view(statement, schema_name)
         context = session.bind_context(transaction, {})
