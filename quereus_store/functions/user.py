@@ -231,6 +231,8 @@ def aggregate_function_from(
     arguments: int | None = None,
     inverse: Callable[..., Any] | None = None,
     merge: Callable[[Any, Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    decode_exact: bool = False,
     deterministic: bool = False,
     returns: DeclaredType = None,
     hidden: bool = False,
@@ -239,7 +241,9 @@ def aggregate_function_from(
     """An aggregate of ``step(state, *arguments)`` and ``finish(state)``.
 
     ``inverse`` takes a row out of a state, ``merge`` joins two states; both only make windows and maintained
-    views faster.  With ``merge`` the functions must be pure: a state given to them is used again.
+    views faster.  With ``merge`` the functions must be pure: a state given to them is used again.  ``decode``
+    makes of a value that is not NULL a state that goes on like the one it is the value of, under ``inverse``
+    too if ``decode_exact``: then a view needs nothing but what it stores.
     """
     if not callable(step):
         raise _misuse(
@@ -260,6 +264,10 @@ def aggregate_function_from(
     def add(state: Any, row: tuple[Value, ...]) -> Any:
         return step(state, *row)
 
+    def decoded(value: Value) -> Any:
+        assert decode is not None
+        return start() if value is None else decode(value)
+
     def remove(state: Any, row: tuple[Value, ...]) -> Any:
         assert inverse is not None
         return inverse(state, *row)
@@ -275,7 +283,14 @@ def aggregate_function_from(
         ordered=merge is None and inverse is None,
         deterministic=deterministic,
         algebra=Algebra(
-            start, add, finished, remove if inverse else None, merge, shares_state=merge is not None
+            start,
+            add,
+            finished,
+            remove if inverse else None,
+            merge,
+            decoded if decode else None,
+            decode_exact,
+            shares_state=merge is not None,
         ),
         raises=True,
         hidden=hidden,

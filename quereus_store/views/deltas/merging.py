@@ -24,7 +24,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quereus_store.functions.registry import Algebra
+from quereus_store.functions.aggregates.counting import COUNT_ROWS, COUNT_VALUES
+from quereus_store.functions.aggregates.extremes import MAX, MIN
+from quereus_store.functions.aggregates.sums import SUM
+from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import AggregateCall, BoundExpression
@@ -143,12 +146,12 @@ def _merge_algebra(place: int, slot: int, algebra: Algebra, single: bool) -> Mer
 
 
 _ORDERED_TYPES = frozenset({INTEGER, TEXT, DATE, TIME, DATETIME, REAL})
-_EXTREMES: Mapping[str, Callable[..., Any]] = {"min": min, "max": max}
+_EXTREMES = ((MIN, min), (MAX, max))
 # Of zeros that are equal and look different the aggregates give 0.0.
-_REAL_EXTREMES: Mapping[str, Callable[..., Any]] = {
-    "min": lambda *values: min(*values) + 0.0,
-    "max": lambda *values: max(*values) + 0.0,
-}
+_REAL_EXTREMES = (
+    (MIN, lambda *values: min(*values) + 0.0),
+    (MAX, lambda *values: max(*values) + 0.0),
+)
 
 
 # --- the plan ---------------------------------------------------------------------------------------------
@@ -186,7 +189,7 @@ class _Merges:
         self._slots = slots
         self.found: dict[int, Merge] = {}
         self.averages: dict[int, tuple[int, int, Callable[..., Any]]] = {}
-        self.counter = self._find("count", (), None)
+        self.counter = self._find(COUNT_ROWS, (), None)
         for pass_over in (self._count, self._sum, self._other):
             for place, call in enumerate(calls):
                 if place not in self.found and not call.distinct and not call.order:
@@ -198,12 +201,15 @@ class _Merges:
         return len(self.found) == len(self._calls)
 
     def _find(
-        self, name: str, arguments: tuple[BoundExpression, ...], condition: BoundExpression | None
+        self,
+        function: AggregateFunction,
+        arguments: tuple[BoundExpression, ...],
+        condition: BoundExpression | None,
     ) -> int | None:
-        """A stored aggregate of that name, over these arguments and this filter."""
+        """A stored aggregate of that function, over these arguments and this filter."""
         for place, call in enumerate(self._calls):
             if (
-                call.function.name == name
+                call.function == function
                 and call.arguments == arguments
                 and call.filter == condition
                 and not call.distinct
@@ -215,48 +221,44 @@ class _Merges:
     def _counter_of(self, call: AggregateCall) -> int | None:
         """The aggregate that counts the numbers which a sum adds up."""
         if not call.arguments[0].nullable:
-            every = self._find("count", (), call.filter)
+            every = self._find(COUNT_ROWS, (), call.filter)
             if every is not None:
                 return every
-        return self._find("count", call.arguments, call.filter)
+        return self._find(COUNT_VALUES, call.arguments, call.filter)
 
     def _count(self, place: int, call: AggregateCall) -> None:
         slot = self._slots[place]
-        if call.function.name == "count" and slot is not None:
+        if call.function in (COUNT_ROWS, COUNT_VALUES) and slot is not None:
             self.found[place] = _merge_count(place, slot)
 
     def _sum(self, place: int, call: AggregateCall) -> None:
         slot = self._slots[place]
-        if call.function.name != "sum" or slot is None or call.arguments[0].type is not INTEGER:
+        if call.function != SUM or slot is None or call.arguments[0].type is not INTEGER:
             return
         self.found[place] = _merge_sum(place, slot, self._counter_of(call))
 
     def _other(self, place: int, call: AggregateCall) -> None:
         function, slot = call.function, self._slots[place]
-        if function.name in _EXTREMES and function.collated:
+        if function.collated:
             argument = call.arguments[0]
             binary = call.using == "BINARY" or not honours_collation(argument.type)
             if slot is not None and argument.type in _ORDERED_TYPES and binary:
-                choices = _REAL_EXTREMES if argument.type is REAL else _EXTREMES
-                self.found[place] = _merge_extreme(place, slot, choices[function.name])
+                for known, choose in _REAL_EXTREMES if argument.type is REAL else _EXTREMES:
+                    if function == known:
+                        self.found[place] = _merge_extreme(place, slot, choose)
             return
         algebra = function.algebra
         if algebra is None:
             return
-        if function.name == "avg" and algebra.decompose is not None:
-            total = self._find("sum", call.arguments, call.filter)
+        if algebra.decompose is not None:
+            total = self._find(SUM, call.arguments, call.filter)
             count = self._counter_of(call)
             if total in self.found and count in self.found and total is not None and count is not None:
                 combine = algebra.decompose.combine
                 self.averages[place] = (total, count, combine)
                 self.found[place] = _merge_average(total, count, combine)
             return
-        if (
-            algebra.decode is not None
-            and slot is not None
-            and function.name != "sum"
-            and not function.ordered
-        ):
+        if algebra.decode is not None and slot is not None and function != SUM and not function.ordered:
             self.found[place] = _merge_algebra(place, slot, algebra, len(call.arguments) == 1)
 
 

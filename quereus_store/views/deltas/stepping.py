@@ -15,13 +15,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quereus_store.execute.codegen.source import SourceModule
+from quereus_store.functions.aggregates.counting import COUNT_ROWS, COUNT_VALUES
+from quereus_store.functions.aggregates.extremes import MAX, MIN
+from quereus_store.functions.aggregates.sums import SUM
 from quereus_store.modules.contract import Row
 from quereus_store.plan.expressions import AggregateCall
 from quereus_store.types import REAL
 from quereus_store.views.deltas.grouping import Grouping
 
 Step = Callable[[Row, Row], Row]
-_ORDERS: Mapping[str, str] = {"min": "<=", "max": ">="}
 
 
 def step_of(grouping: Grouping, averages: Mapping[int, tuple[int, int, Callable[..., Any]]]) -> Step | None:
@@ -66,13 +68,14 @@ def _value(grouping: Grouping, place: int, call: AggregateCall) -> str | None:
         if call.arguments[0].nullable:
             skipped.append(f"{new} is None")
     skips = " or ".join(skipped)
-    name = call.function.name
-    if name == "count":
+    function = call.function
+    if function in (COUNT_ROWS, COUNT_VALUES):
         return f"({old} if {skips} else {old} + 1)" if skips else f"{old} + 1"
-    if name == "sum":
+    if function == SUM:
         return f"({old} if {skips} else ({old} or 0) + {new})" if skips else f"({old} or 0) + {new}"
-    if name in _ORDERS and call.function.collated:
-        kept = f"({old} is not None and {old} {_ORDERS[name]} {new})"
+    if function in (MIN, MAX):
+        order = "<=" if function == MIN else ">="
+        kept = f"({old} is not None and {old} {order} {new})"
         one_zero = " + 0.0" if call.arguments[0].type is REAL else ""
         return f"({old} if {' or '.join([*skipped, kept])} else {new}{one_zero})"
     return None

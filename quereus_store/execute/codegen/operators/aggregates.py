@@ -27,6 +27,7 @@ from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.pipeline import Pipeline
 from quereus_store.execute.spilling.grouping import Fold, Grouping
+from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.aggregates.indicators import Indicator
 from quereus_store.functions.registry import guarded_evaluate
 from quereus_store.plan import nodes
@@ -134,7 +135,7 @@ def _row_count(compiler: QueryCompiler, node: nodes.Aggregate) -> str | None:
 
 
 def counts_rows(call: AggregateCall) -> bool:
-    return call.function.name == "count" and not call.arguments
+    return call.function == COUNT_ROWS
 
 
 def collect(calls: Sequence[AggregateCall]) -> Collected:
