@@ -16,7 +16,7 @@ from quereus_store.functions.registry import (
     ScalarFunction,
 )
 from quereus_store.schema.ddl import table_ddl, view_ddl
-from quereus_store.schema.manager import MAIN, parent_key, parent_of
+from quereus_store.schema.manager import MAIN, find_relation, parent_key, parent_of
 from quereus_store.schema.objects import (
     Catalog,
     ForeignKey,
@@ -99,24 +99,26 @@ def referenced_columns(catalog: Catalog, table: TableSchema, key: ForeignKey) ->
 
 
 def table_references(catalog: Catalog, schema: str, expression: nodes.Expression) -> list[dict[str, str]]:
-    """The tables that an expression's subqueries read, one entry per reference."""
+    """The tables that an expression reads, through views too: one entry per reference."""
+    bases = enumerate(_tables_read(catalog, schema, expression), 1)
+    return [{"relationKey": f"{base}#{number}", "base": base} for number, base in bases]
+
+
+def _tables_read(catalog: Catalog, schema: str, body: nodes.Node) -> Iterator[str]:
     members = {
-        member.name.lower()
-        for node in walk(expression)
+        fold(member.name)
+        for node in walk(body)
         if isinstance(node, nodes.WithClause)
         for member in node.members
     }
-    found: list[dict[str, str]] = []
-    for node in walk(expression):
-        if not isinstance(node, nodes.TableReference):
+    for node in walk(body):
+        if not isinstance(node, nodes.TableReference) or (node.schema is None and fold(node.name) in members):
             continue
-        if node.schema is None and node.name.lower() in members:
-            continue
-        table = catalog.table(node.schema or schema, node.name)
-        if table is not None:
-            base = f"{table.schema}.{table.name}".lower()
-            found.append({"relationKey": f"{base}#{len(found) + 1}", "base": base})
-    return found
+        found = find_relation(catalog, (schema, MAIN), node.schema, node.name)
+        if isinstance(found, ViewSchema):
+            yield from _tables_read(catalog, found.schema, found.query)
+        elif found is not None:
+            yield f"{found.schema}.{found.name}".lower()
 
 
 # --- functions ----------------------------------------------------------------------------------------------

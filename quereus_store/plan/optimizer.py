@@ -111,6 +111,7 @@ def optimize(
     plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None = None
 ) -> nodes.PlanNode:
     """The physical plan of a logical one, by the rules given or all."""
+    names = [column.name for column in plan.columns]
     early, chosen = _default_rules() if rules is None else ((), rules)
     disabled = context.disabled.union(context.options.get("disabled_rules", ()))
     if _has_subqueries(plan):
@@ -121,7 +122,15 @@ def optimize(
     for rule in chosen:
         if rule.__name__ not in disabled:
             plan = rule(plan, context)
-    return plan
+    return _called(plan, names)
+
+
+def _called(plan: nodes.PlanNode, names: Sequence[str]) -> nodes.PlanNode:
+    """The plan under the names it had: a rule may have left a part of it with names of its own."""
+    if [column.name for column in plan.columns] == names or len(plan.columns) != len(names):
+        return plan
+    columns = [replace(column, name=name) for column, name in zip(plan.columns, names, strict=True)]
+    return replace(plan, columns=tuple(columns))
 
 
 def _has_subqueries(plan: nodes.PlanNode) -> bool:

@@ -22,7 +22,7 @@ from quereus_store.views.creating import check_row_references, check_set, gate
 from quereus_store.views.hosts import is_host, no_host_of_tables
 from quereus_store.views.programs import Program
 from quereus_store.views.refreshing import stored_rows
-from quereus_store.views.reshaping import carry_over, plan_reshape
+from quereus_store.views.reshaping import carry_over, plan_reshape, prepare
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import body_columns, physical_key, with_key_collation
 from quereus_store.views.writing import judge_rows, write_difference
@@ -55,6 +55,8 @@ def attach(
     if names and produced != len(table.columns):
         raise _refused(table, f"body produces {produced} columns but the table declares {len(table.columns)}")
     check_row_references(table)
+    plan_reshape(table, columns, key)
+    table = prepare(session, transaction, table, columns)
     reshape = plan_reshape(table, columns, key)
     rows = Program(session.engine, body.context, body.plan).rows(session, transaction)
     check_set(replace(reshape.table, schema=table.schema), rows)

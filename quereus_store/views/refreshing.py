@@ -23,7 +23,7 @@ from quereus_store.sql import nodes
 from quereus_store.views.body import Body, key_of
 from quereus_store.views.gates import check_gates, duplicate_rows
 from quereus_store.views.programs import Program
-from quereus_store.views.reshaping import Carried, carry_over, plan_reshape
+from quereus_store.views.reshaping import Carried, carry_over, plan_reshape, prepare
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import (
     body_columns,
@@ -122,4 +122,6 @@ def reshaped(session: Session, transaction: Transaction, table: TableSchema, bod
         )
     columns = body_columns(body, names)
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
+    plan_reshape(table, columns, key)
+    table = prepare(session, transaction, table, columns)
     return carry_over(session, transaction, table, plan_reshape(table, columns, key))

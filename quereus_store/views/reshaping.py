@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.notification import events
+from quereus_store.execute.statements.alter.dropping import check_unreferenced
 from quereus_store.modules.contract import Batch, Row
+from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import ColumnSchema, IndexSchema, KeyPart, PrimaryKey, TableSchema, fold
+from quereus_store.schema.rename import rename_column
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -36,6 +39,31 @@ class Carried(NamedTuple):
 
     table: TableSchema
     taken_out: list[Row] | None
+
+
+def prepare(
+    session: Session, transaction: Transaction, table: TableSchema, columns: Sequence[ColumnSchema]
+) -> TableSchema:
+    """The table with its columns called as they will be: what names them elsewhere, and its CHECKs, follow.
+
+    Raises CONSTRAINT while something refers to a column that goes, as DROP COLUMN does.
+    """
+    catalog = put_table(transaction.catalog, table)
+    sources = _match(table, columns)
+    current = table
+    for column, place in zip(columns, sources, strict=True):
+        old = column.name if place is None else table.columns[place].name
+        if fold(old) != fold(column.name):
+            catalog = rename_column(catalog, current, old, column.name, session.schema_path, None)
+            renamed = catalog.table(table.schema, table.name)
+            assert renamed is not None
+            current = renamed
+    for place in range(len(table.columns)):
+        if place not in sources:
+            check_unreferenced(catalog, current, place, session.schema_path)
+    if current is not table:
+        transaction.change_catalog(catalog)
+    return current
 
 
 def plan_reshape(table: TableSchema, columns: Sequence[ColumnSchema], key: PrimaryKey) -> Reshape:

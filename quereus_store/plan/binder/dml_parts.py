@@ -42,7 +42,7 @@ from quereus_store.schema.objects import (
 )
 from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import canonical_text, unique_names
+from quereus_store.sql.renderer import returned_name_text, unique_names
 from quereus_store.types import NULL, LogicalType
 
 
@@ -327,7 +327,7 @@ def returning_over(
         if isinstance(item, nodes.ResultStar):
             outputs += _star(item, own, stars, refusals)
         else:
-            outputs.append((item.alias or canonical_text(item.expression), binder.bind(item.expression)))
+            outputs.append((item.alias or returned_name_text(item.expression), binder.bind(item.expression)))
     expressions = tuple([expression for _, expression in outputs])
     columns = tuple(
         [

@@ -61,6 +61,7 @@ class ConstraintSteps:
 
 
 def constraint_steps(
+    item: nodes.CreateTable,
     declared: TableSchema,
     actual: TableSchema,
     columns: ColumnSteps,
@@ -74,12 +75,13 @@ def constraint_steps(
     constraint whether it refers to a relation that the migration drops: if it is to go, it has to go
     before.  ``uses_remade`` tells whether that relation is made anew: so is the constraint, then.
     """
-    return _Comparison(declared, actual, columns, policy, uses_dropped, uses_remade).steps()
+    return _Comparison(item, declared, actual, columns, policy, uses_dropped, uses_remade).steps()
 
 
 class _Comparison:
     def __init__(
         self,
+        item: nodes.CreateTable,
         declared: TableSchema,
         actual: TableSchema,
         columns: ColumnSteps,
@@ -90,6 +92,7 @@ class _Comparison:
         self.declared, self.actual = declared, actual
         self.columns, self.policy = columns, policy
         self.uses_dropped, self.uses_remade = uses_dropped, uses_remade
+        self.written = _written(item)
         self.result = ConstraintSteps()
         self.gone: list[NamedConstraint] = []
         self.changed: list[NamedConstraint] = []
@@ -172,8 +175,8 @@ class _Comparison:
 
     def _add(self, each: NamedConstraint) -> None:
         phase = self.result.references if isinstance(each, ForeignKey) else self.result.add
-        node = _node(self.declared, each)
-        phase.append(f"ADD {render(node if each.named else replace(node, name=None))}")
+        node = self.written.get(fold(each.name)) if each.named else None
+        phase.append(f"ADD {render(node or replace(_node(self.declared, each), name=None))}")
 
     def _drops(self) -> None:
         dropped = [*self.gone, *self.changed]
@@ -242,6 +245,28 @@ def _names_on(added: Iterable[nodes.ColumnDefinition]) -> Iterator[str]:
     return (each.name for definition in added for each in definition.constraints if each.name is not None)
 
 
+def _written(item: nodes.CreateTable) -> dict[str, nodes.Constraint]:
+    """The constraints with a name as they are declared, those on columns as what they are on the table."""
+    found: dict[str, nodes.Constraint] = {
+        fold(each.name): each for each in item.constraints if each.name is not None
+    }
+    for column in item.columns:
+        for each in column.constraints:
+            if each.name is None:
+                continue
+            on, tags = (column.name,), each.tags
+            match each:
+                case nodes.CheckConstraint():
+                    found[fold(each.name)] = each
+                case nodes.ColumnUnique():
+                    unique = nodes.UniqueConstraint(on, each.conflict_action, name=each.name, tags=tags)
+                    found[fold(each.name)] = unique
+                case nodes.ColumnReferences():
+                    key = nodes.ForeignKeyConstraint(on, each.reference, name=each.name, tags=tags)
+                    found[fold(each.name)] = key
+    return found
+
+
 # --- bodies -----------------------------------------------------------------------------------------------
 
 
@@ -262,8 +287,12 @@ def _node(table: TableSchema, constraint: NamedConstraint) -> nodes.Constraint:
     return replace(key, reference=reference)
 
 
+_USUAL = (nodes.ReferentialAction.RESTRICT, nodes.ReferentialAction.NO_ACTION)
+"""What a foreign key does anyway; the second is another word for the first."""
+
+
 def _unless_usual(action: nodes.ReferentialAction | None) -> nodes.ReferentialAction | None:
-    return None if action is nodes.ReferentialAction.RESTRICT else action
+    return None if action in _USUAL else action
 
 
 def _body(table: TableSchema, constraint: NamedConstraint) -> nodes.Node:

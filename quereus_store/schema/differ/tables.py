@@ -97,7 +97,9 @@ class Alteration:
         """Compare the two; of a maintained table that stays one, the shape must be as declared."""
         columns = self.columns
         self._require_column_hints(policy)
-        constraints = constraint_steps(self.declared, self.actual, columns, policy, uses_dropped, uses_remade)
+        constraints = constraint_steps(
+            self.item, self.declared, self.actual, columns, policy, uses_dropped, uses_remade
+        )
         renames = [
             f"RENAME COLUMN {identifier(old)} TO {identifier(self._column(new))}"
             for new, old in self.renamed.items()

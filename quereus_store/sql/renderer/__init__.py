@@ -31,6 +31,7 @@ __all__ = [
     "quote_text",
     "render",
     "render_expression",
+    "returned_name_text",
     "unique_names",
 ]
 
@@ -60,6 +61,14 @@ def column_name_text(expression: Expression) -> str:
     """The name of an unaliased result column: a column's own part as written, else its canonical text."""
     if isinstance(expression, ColumnReference):
         return expression.column
+    return _CANONICAL.text(expression)
+
+
+def returned_name_text(expression: Expression) -> str:
+    """The name of a column of RETURNING without alias: a column as it is written, but without quotes."""
+    if isinstance(expression, ColumnReference):
+        parts = (expression.schema, expression.table, expression.column)
+        return ".".join([part for part in parts if part is not None])
     return _CANONICAL.text(expression)
 
 

@@ -7,15 +7,16 @@ column and, with its last one, itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from quereus_store.errors import Error, StatusCode
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.execute.statements.alter.alteration import Alteration
 from quereus_store.execute.statements.guards import assertion_of, of_kinds, on_table, way
 from quereus_store.schema.dependencies import Dependent, DependentKind, column_dependents
 from quereus_store.schema.objects import (
     AssertionSchema,
+    Catalog,
     ForeignKey,
     IndexPart,
     IndexSchema,
@@ -34,7 +35,9 @@ def drop_column(alteration: Alteration, action: nodes.DropColumn) -> None:
         raise alteration.error(StatusCode.CONSTRAINT, f"Cannot drop PRIMARY KEY column '{column.name}'")
     if len(table.columns) == 1:
         raise alteration.error(StatusCode.ERROR, f"Cannot drop the last column of table '{table.name}'")
-    _check_unreferenced(alteration, position)
+    check_unreferenced(
+        alteration.catalog, table, position, alteration.session.schema_path, alteration.position
+    )
     new = without_column(table, position)
     alteration.publish(
         alteration.rewrite(new, lambda rows: [row[:position] + row[position + 1 :] for row in rows])
@@ -44,19 +47,19 @@ def drop_column(alteration: Alteration, action: nodes.DropColumn) -> None:
 # --- what is in the way -----------------------------------------------------------------------------------
 
 
-def _check_unreferenced(alteration: Alteration, position: int) -> None:
-    table = alteration.table
+def check_unreferenced(
+    catalog: Catalog,
+    table: TableSchema,
+    position: int,
+    path: Sequence[str],
+    at: SourcePosition | None = None,
+) -> None:
+    """Raise CONSTRAINT, placed ``at`` the statement, while something refers to the column at ``position``."""
     name = table.columns[position].name
-    dependents = column_dependents(alteration.catalog, table, name, alteration.session.schema_path)
+    dependents = column_dependents(catalog, table, name, path)
     for complaint in _complaints(dependents, table, position):
-        raise _refused(alteration, name, complaint)
-
-
-def _refused(alteration: Alteration, column: str, complaint: str) -> Error:
-    return alteration.error(
-        StatusCode.CONSTRAINT,
-        f"Cannot drop column '{column}' from '{alteration.table.name}': {complaint}",
-    )
+        message = f"Cannot drop column '{name}' from '{table.name}': {complaint}"
+        raise sql_error(StatusCode.CONSTRAINT, message, at)
 
 
 def _complaints(dependents: list[Dependent], table: TableSchema, position: int) -> Iterator[str]:
