@@ -26,8 +26,16 @@ from quereus_store.execute.runtime import Runtime
 from quereus_store.plan.binder import BindContext, bind_mutation, bind_query
 from quereus_store.plan.explain import plan_lines
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.nodes import CommonTable, MutationScan, PlanNode, TableScan, With, walk_plan
-from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.plan.nodes import (
+    CommonTable,
+    MutationScan,
+    PlanNode,
+    TableScan,
+    With,
+    free_columns,
+    walk_plan,
+)
+from quereus_store.plan.optimizer import RuleContext, bottom_up, optimize
 from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.sql import nodes
@@ -201,7 +209,7 @@ def prepare_query(
     ``from_views``: maintained tables are up to date when it runs and may answer in the place of their
     sources.
     """
-    bound = bind_query(context, statement)
+    bound = _with_shared_tables(bind_query(context, statement))
     rules = rule_context(engine, context)
     maintenance = engine.maintenance
     if maintenance is not None and from_views and context.options.get("answer_from_views"):
@@ -257,6 +265,26 @@ def prepare_mutation(
         scanned=scanned_by(compiled.source_plan, engine),
         writes_first=_writes_first(engine, (compiled,)),
     )
+
+
+def _with_shared_tables(plan: PlanNode) -> PlanNode:
+    """The plan whose common tables are shared with the data-modifying members, if it has any."""
+    if not any(isinstance(node, With) for node in walk_plan(plan)):
+        return plan
+    if not any(isinstance(node, MutationScan) for node in every_node(plan)):
+        return plan
+
+    def share(node: PlanNode) -> PlanNode:
+        if not isinstance(node, With):
+            return node
+        return replace(
+            node,
+            tables=tuple(
+                table if free_columns(table.plan) else replace(table, shared=True) for table in node.tables
+            ),
+        )
+
+    return bottom_up(plan, share)
 
 
 def with_members(plan: PlanNode) -> tuple[CommonTable, ...]:

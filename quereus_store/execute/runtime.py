@@ -6,7 +6,7 @@ functions that need context read the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.committed import committed_rows
@@ -29,6 +29,7 @@ class Runtime:
     """One execution of one statement."""
 
     __slots__ = (
+        "_common_rows",
         "_members",
         "_mutation_rows",
         "parameter_rows",
@@ -53,6 +54,7 @@ class Runtime:
         self.parameter_rows = parameter_rows
         self._members: dict[int, Any] | None = None
         self._mutation_rows: dict[int, list[Row]] | None = None
+        self._common_rows: dict[int, list[Row]] | None = None
 
     @property
     def mutations(self) -> dict[int, Any]:
@@ -69,6 +71,20 @@ class Runtime:
         if rows is None:
             rows = self._mutation_rows[mutation_id] = self.mutations[mutation_id](self)
         return rows
+
+    def common_rows(self, table_id: int, compute: Callable[[], list[Row]]) -> list[Row]:
+        """The rows of a common table, the same for all programs of the statement."""
+        known = self.share_common_rows()
+        rows = known.get(table_id)
+        if rows is None:
+            rows = known[table_id] = compute()
+        return rows
+
+    def share_common_rows(self) -> dict[int, list[Row]]:
+        """Where the rows of common tables are kept, for another program of the same statement."""
+        if self._common_rows is None:
+            self._common_rows = {}
+        return self._common_rows
 
     @property
     def diagnostics(self) -> Any:

@@ -66,6 +66,7 @@ _OWN: dict[type[nodes.PlanNode], Callable[[Any, Estimator], float]] = {
     nodes.Filter: lambda plan, estimates: 0.2 * estimates.rows(plan.input),
     nodes.Project: lambda plan, estimates: 0.0,
     nodes.Limit: lambda plan, estimates: 0.0,
+    nodes.SingleRow: lambda plan, estimates: 0.0,
     nodes.Aggregate: lambda plan, estimates: 0.7 * estimates.rows(plan.input),
     nodes.Sort: _sort,
     nodes.IndexJoin: _index_join,

@@ -428,6 +428,7 @@ _ESTIMATES: dict[type[nodes.PlanNode], Callable[[Any, Estimator], float]] = {
     nodes.Distinct: _distinct,
     nodes.Aggregate: _aggregate,
     nodes.Limit: _limit,
+    nodes.SingleRow: lambda plan, estimates: min(1.0, estimates.rows(plan.input)),
     nodes.TopN: _limit,
     nodes.Join: _join,
     nodes.HashJoin: _keyed_join,

@@ -162,6 +162,7 @@ _OPERATORS: Mapping[type[nodes.PlanNode], _Description] = MappingProxyType(
         nodes.Distinct: ("DISTINCT", lambda plan: ""),
         nodes.Sort: ("SORT", lambda plan: _terms(plan.terms)),
         nodes.Limit: ("LIMIT", _limit),
+        nodes.SingleRow: ("SINGLE ROW", lambda plan: ""),
         nodes.TopN: ("TOP", lambda plan: f"{_limit(plan)} by {_terms(plan.terms)}"),
         nodes.SetOperation: ("SET", _set_operation),
         nodes.With: ("WITH", lambda plan: ", ".join(table.name for table in plan.tables)),

@@ -100,7 +100,8 @@ class UpsertPlan:
 class MutationPlan:
     """What all three have: the table, CTEs in sight of every part, the source, the row images.
 
-    ``generated`` is in dependency order; ``conflict`` is the statement's OR clause.
+    ``generated`` is in dependency order; ``conflict`` is the statement's OR clause; ``beside`` are the
+    columns of FROM or USING that RETURNING reads, the last ones that the source gives.
     """
 
     table: TableSchema
@@ -114,6 +115,7 @@ class MutationPlan:
     returning: ReturningPlan | None
     conflict: ConflictAction | None
     context: ContextPlan = field(default_factory=ContextPlan, kw_only=True)
+    beside: tuple[Column, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ class InsertPlan(MutationPlan):
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan(MutationPlan):
-    """UPDATE: the source gives the whole old row (``old``, in order), then the values assigned.
+    """UPDATE: the source gives the whole old row (``old``, in order), the values assigned, then ``beside``.
 
     ``row`` builds the new row from them (None where generated); ``assigned`` lists
     the columns that SET names.  With FROM, ``matches_once`` is False: the source may

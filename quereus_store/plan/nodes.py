@@ -319,6 +319,14 @@ class Limit(PlanNode):
 
 
 @dataclass(frozen=True, slots=True)
+class SingleRow(PlanNode):
+    """At most one row: several are the error of a scalar subquery, at ``position``."""
+
+    input: PlanNode
+    position: SourcePosition | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TopN(PlanNode):
     """Physical: Sort and Limit in one."""
 
@@ -359,13 +367,15 @@ class CommonTable:
     """A WITH member: evaluated at most once per execution.
 
     ``materialized`` says that the statement asks for that; otherwise a rule may
-    put the plan in place of a scan of it.
+    put the plan in place of a scan of it.  ``shared``: several programs of the
+    statement read it, and find the same rows.
     """
 
     id: int
     name: str
     plan: PlanNode
     materialized: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

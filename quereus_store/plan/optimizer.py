@@ -135,7 +135,8 @@ def _called(plan: nodes.PlanNode, names: Sequence[str]) -> nodes.PlanNode:
 
 def _has_subqueries(plan: nodes.PlanNode) -> bool:
     return any(
-        has_subquery(expression) for node in nodes.walk_plan(plan) for expression in nodes.expressions(node)
+        isinstance(node, nodes.SingleRow) or any(map(has_subquery, nodes.expressions(node)))
+        for node in nodes.walk_plan(plan)
     )
 
 

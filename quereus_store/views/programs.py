@@ -40,6 +40,7 @@ class GivenRuntime(Runtime):
         self.parameter_rows = None
         self._members = None
         self._mutation_rows = None
+        self._common_rows = None
         self.given = given
 
 

@@ -103,6 +103,8 @@ class QueryCompiler:
         # Whether a subquery may be answered from an earlier result; not where rows change in between.
         self.keeps_constant_results = True
         self.keeps_correlated_results = True
+        # Whether one that reads no row is evaluated once even if it is not deterministic.
+        self.keeps_chance_results = False
         self._parameters: dict[int | str, str] = {}
         self._context_values: dict[int, str] = {}
         self._holders = 0
@@ -314,7 +316,7 @@ class QueryCompiler:
         finish = _SUBQUERY_RESULTS[kind](self, plan, expression)
         arguments = [pipeline_scope.column(column) for column in free]
         name = self.define_function(kind, plan, free, finish)
-        if free or not self.keeps_constant_results or not is_deterministic(plan):
+        if free or not self.is_evaluated_once(plan):
             return f"{name}({', '.join(arguments)})"
         once = f"{name}_once"
         if not conditional and pipeline_scope.pipeline is not None:
@@ -322,6 +324,10 @@ class QueryCompiler:
             pipeline_scope.pipeline.prologue.append(f"{variable} = {once}()")
             return variable
         return f"{once}()"
+
+    def is_evaluated_once(self, plan: nodes.PlanNode) -> bool:
+        """Whether a plan that reads no outer column gives its rows once for the whole program."""
+        return self.keeps_constant_results and (self.keeps_chance_results or is_deterministic(plan))
 
     def define_function(
         self, stem: str, plan: nodes.PlanNode, free: Sequence[int], finish: Callable[[str], str]
@@ -343,13 +349,10 @@ class QueryCompiler:
         with self.module.block(f"def {name}({', '.join(names.values())}):"):
             self.module.line(f"return {finish(self.rows_of(plan))}")
         self._outer.pop()
-        if not is_deterministic(plan):
-            return
-        if not (self.keeps_correlated_results if free else self.keeps_constant_results):
-            return
         if free:
-            self.module.line(f"{name} = {self.module.helper(kernels.cached)}({name})")
-        else:
+            if self.keeps_correlated_results and is_deterministic(plan):
+                self.module.line(f"{name} = {self.module.helper(kernels.cached)}({name})")
+        elif self.is_evaluated_once(plan):
             self.module.line(f"{name}_once = {self.module.helper(kernels.once)}({name})")
 
     def _uses_local_tables(self, plan: nodes.PlanNode) -> bool:

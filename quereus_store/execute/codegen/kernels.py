@@ -55,12 +55,18 @@ def has_rows(batches: Batches) -> bool:
 
 def scalar_result(batches: Batches, position: SourcePosition | None = None) -> Any:
     """The value of a scalar subquery; raises ERROR, at its place in the text, when it has several rows."""
+    found = single_row(batches, position)
+    return found[0][0][0] if found else None
+
+
+def single_row(batches: Batches, position: SourcePosition | None = None) -> list[list[Row]]:
+    """The only row, as batches; raises ERROR where there are several."""
     found: list[Row] = []
     for batch in batches:
         found += batch[:2]
         if len(found) > 1:
             raise sql_error(StatusCode.ERROR, "Scalar subquery returned more than one row", position)
-    return found[0][0] if found else None
+    return [found] if found else []
 
 
 def once(function: Callable[[], Any]) -> Callable[[], Any]:

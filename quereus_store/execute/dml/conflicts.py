@@ -256,7 +256,7 @@ class CarefulInsert(Careful):
             stored, old = self._insert(runtime, parts, row)
             count += 1
             if parts.returning is not None:
-                returned.append(parts.returning(stored, old))
+                returned.append(parts.returning(stored, old, ()))
 
         self.each(runtime, insert, list(built(parts.build, source)))
         return MutationOutcome(count, returned)
@@ -345,7 +345,7 @@ class CarefulUpdate(Careful):
             old.append(before)
             new.append(stored)
             if parts.returning is not None:
-                returned.append(parts.returning(stored, before))
+                returned.append(parts.returning(stored, before, given))
 
         changes = runtime.transaction.changes
         start = len(changes)
@@ -388,20 +388,24 @@ class CarefulDelete(Careful):
         source = parts.read()
         if not getattr(self.plan, "matches_once", True):
             source = first_matches(source, [part.column for part in self.table.primary_key.parts])
+        width = len(self.plan.old)
         returned: list[Row] = []
         gone: list[Row] = []
+        kept: list[Row] = []
         transaction = runtime.transaction
         writer = transaction.writer(self.table.module)
 
-        def delete(row: Row) -> None:
+        def delete(given: Row) -> None:
+            row = given[:width]
             self.judge(self.plan.checks, parts.violated, row, row, reading=False)
             self.judge(self.plan.checks, parts.violated, row, row, reading=True)
             gone.append(row)
+            kept.append(given)
 
         self.each(runtime, delete, source)
         if self.rules.parents is not None and gone:
             self.rules.parents.before(runtime, gone)
-        for row in gone:
+        for row, given in zip(gone, kept, strict=True):
             self.handle.delete(writer, (row,))
             if self.rules.deferred is not None:
                 self.rules.deferred.enqueue(runtime, (), (row,))
@@ -409,5 +413,5 @@ class CarefulDelete(Careful):
                 self.rules.parents.after(runtime, (row,))
             record_changes(transaction, self.table, Operation.DELETE, (row,), ())
             if parts.returning is not None:
-                returned.append(parts.returning(row, row))
+                returned.append(parts.returning(row, row, given))
         return MutationOutcome(len(gone), returned)

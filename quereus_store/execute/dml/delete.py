@@ -24,10 +24,13 @@ def write_delete(
     if rules.always_careful:
         module.line(retry)
         return
-    module.line(f"old = {emission.all_rows(compiler, source)}")
+    rows = "source" if plan.beside else "old"
+    module.line(f"{rows} = {emission.all_rows(compiler, source)}")
     if not plan.matches_once:
         keys = tuple(part.column for part in plan.table.primary_key.parts)
-        module.line(f"old = {module.helper(emission.first_matches)}(old, {keys!r})")
+        module.line(f"{rows} = {module.helper(emission.first_matches)}({rows}, {keys!r})")
+    if plan.beside:
+        module.line(f"old = [s[:{len(plan.old)}] for s in source]")
     with module.block("try:"):
         emission.refuse_offenders(compiler, plan, rules)
         if rules.parents is not None:

@@ -209,10 +209,20 @@ def returning_rows(compiler: MutationCompiler, plan: MutationPlan, rules: Statem
     returning = plan.returning
     if returning is None:
         return "[]"
-    columns = (*plan.new, *plan.old)
+    columns = (*plan.new, *plan.old, *plan.beside)
     expressions = compiler.workshop.optimize_all(returning.expressions, columns)
     loop = pair_loop(compiler, plan, expressions, rules.operation)
+    if plan.beside:
+        bindings = {**columns_of("n", plan.new), **columns_of("o", plan.old), **beside_columns(plan)}
+        rows = "old, old" if rules.operation is Operation.DELETE else "new, old"
+        loop = compiler.loop(f"zip({rows}, source)", "n, o, s", bindings)
     return loop.comprehension(tuple_display(loop.expressions.values(expressions)))
+
+
+def beside_columns(plan: MutationPlan) -> dict[int, str]:
+    """Where the columns of FROM or USING that RETURNING reads stand in a source row ``s``."""
+    columns = columns_of("s", plan.source.columns)
+    return {column.id: columns[column.id] for column in plan.beside}
 
 
 def is_row(row: Sequence[BoundExpression | None], ids: Sequence[int], converts: Sequence[bool]) -> bool:

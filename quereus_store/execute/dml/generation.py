@@ -74,6 +74,7 @@ class MutationCompiler(QueryCompiler):
     def __init__(self, workshop: Workshop, meters: Meters | None = None) -> None:
         super().__init__(workshop.engine, meters, workshop.context.options.get("memory_limit", 0))
         self.workshop = workshop
+        self.keeps_chance_results = True
 
     # -- tables ---------------------------------------------------------------
 
@@ -82,14 +83,14 @@ class MutationCompiler(QueryCompiler):
         return self.transaction(table, False)
 
     def bind_common_tables(self, tables: Iterable[CommonTable]) -> None:
-        """Write the statement's WITH members as functions; each is evaluated at most once."""
+        """Write the statement's WITH members as functions, which the whole statement evaluates once."""
         for table in tables:
             rows = self.rows_of(self.workshop.optimize(table.plan))
             name = self.module.name("table_")
             with self.module.block(f"def {name}():"):
                 self.module.line(f"return {self.module.helper(kernels.gather)}({rows})")
-            self.module.line(f"{name} = {self.module.helper(kernels.once)}({name})")
-            self.common_tables[table.id] = f"{self.module.helper(kernels.in_batches)}({name}())"
+            rows = f"rt.common_rows({table.id}, {name})"
+            self.common_tables[table.id] = f"{self.module.helper(kernels.in_batches)}({rows})"
 
     # -- rows in variables ------------------------------------------------------
 

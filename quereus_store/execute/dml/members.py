@@ -8,7 +8,7 @@ nothing reads it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from quereus_store.execute.codegen.compiler import every_node
@@ -62,6 +62,7 @@ class Members:
 
     def borrow(self, runtime: MutationRuntime, enclosing: Runtime) -> None:
         """Members of the enclosing statement that this one reads run once for both."""
+        runtime.belong_to(enclosing)
         for number in enclosing.mutations:
             runtime.mutations[number] = lambda _, number=number: enclosing.mutation_rows(number)
 
@@ -74,6 +75,11 @@ class Members:
         """Run the leading members that have not run yet."""
         for number in self._leading:
             runtime.mutation_rows(number)
+
+
+def shared(table: CommonTable) -> CommonTable:
+    """A common table whose rows all programs of a statement have in common."""
+    return replace(table, shared=True)
 
 
 def tables_needed(plan: MutationPlan, tables: Sequence[CommonTable]) -> tuple[CommonTable, ...]:

@@ -32,6 +32,7 @@ from quereus_store.plan.nodes import CommonTable
 from quereus_store.schema.objects import TableSchema
 
 Pair = Callable[[Row, Row | None], Any]
+Triple = Callable[[Row, Row | None, Row], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Parts:
 
     ``read`` gives the source's rows; ``build`` the new row of one of them, converted and without
     generated columns, which ``generate`` fills in.  ``violated`` says for each check whether a pair of
-    new and old row violates it; ``substitutes`` gives for each NOT NULL column what REPLACE puts there.
+    new and old row violates it; ``returning`` takes the source row as well; ``substitutes`` gives for
+    each NOT NULL column what REPLACE puts there.
     """
 
     read: Callable[[], list[Row]]
@@ -58,7 +60,7 @@ class Parts:
     generate: Callable[[Row], Row]
     violated: Sequence[Pair]
     substitutes: Sequence[Callable[[Row], Any] | None]
-    returning: Pair | None
+    returning: Triple | None
     upserts: Sequence[UpsertParts]
 
 
@@ -170,14 +172,16 @@ class _Writer:
         )
 
     def returning(self) -> str:
-        """The RETURNING row of a pair."""
+        """The RETURNING row of new row, old row and source row."""
         plan = self.plan.returning
         if plan is None:
             return "None"
-        optimized = self.workshop.optimize_all(plan.expressions, (*self.plan.new, *self.plan.old))
+        columns = (*self.plan.new, *self.plan.old, *self.plan.beside)
+        optimized = self.workshop.optimize_all(plan.expressions, columns)
+        bindings = {**self.both, **emission.beside_columns(self.plan)}
         self.compiler.keeps_correlated_results = False
         name = self.compiler.function(
-            "returning", "n, o", self.both, lambda compiled: tuple_display(compiled.values(optimized))
+            "returning", "n, o, s", bindings, lambda compiled: tuple_display(compiled.values(optimized))
         )
         self.compiler.keeps_correlated_results = True
         return name

@@ -47,9 +47,14 @@ class MutationRuntime(Runtime):
         self.parameter_rows = parameter_rows
         self._members = None
         self._mutation_rows = None
+        self._common_rows = None
         self.follow_ups: list[Any] | None = None
         self.given: Sequence[list[Row]] = ()
         self.context_values: Sequence[Any] = ()
+
+    def belong_to(self, enclosing: Runtime) -> None:
+        """Be a part of the same statement: its common tables are read once for both."""
+        self._common_rows = enclosing.share_common_rows()
 
     def fork(self, reads: Reads, transaction: Any = None) -> MutationRuntime:
         """A runtime for another program of the same statement (perhaps at its transaction's commit)."""
@@ -61,6 +66,7 @@ class MutationRuntime(Runtime):
             if self._mutation_rows is None:
                 self._mutation_rows = {}
             forked._members, forked._mutation_rows = self._members, self._mutation_rows
+        forked._common_rows = self.share_common_rows()
         forked.follow_ups = self.follow_ups
         forked.given = self.given
         forked.context_values = self.context_values

@@ -13,7 +13,7 @@ from typing import Any
 
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
 from quereus_store.execute.dml.generation import Workshop
-from quereus_store.execute.dml.members import tables_needed
+from quereus_store.execute.dml.members import shared, tables_needed
 from quereus_store.execute.dml.outcome import MutationOutcome
 from quereus_store.execute.dml.runtime import MutationRuntime, open_all, reads_of
 from quereus_store.execute.dml.violations import check_violation
@@ -38,7 +38,7 @@ class CompiledSequence:
     ) -> None:
         self.plan = plan
         self.columns: tuple[Column, ...] | None = plan.returning.columns if plan.returning else None
-        tables = (*tables_needed(plan, enclosing), *plan.common_tables)
+        tables = tuple(map(shared, (*tables_needed(plan, enclosing), *plan.common_tables)))
         source = With(plan.source.columns, tables, plan.source) if tables else plan.source
         self.source_plan: PlanNode = workshop.optimize(source)
         self._capture = compile_query(self.source_plan, workshop.engine)
@@ -77,6 +77,7 @@ class CompiledSequence:
         for step in self._steps:
             inner = step.runtime(runtime.session, runtime.transaction, runtime.parameters, None)
             inner.given = (rows,)
+            inner.belong_to(runtime)
             step.run(inner)
         if self._result is None:
             return MutationOutcome(len(rows), [])
@@ -89,6 +90,7 @@ class CompiledSequence:
 
         def rows(enclosing: Runtime) -> list[Row]:
             runtime = self.runtime(session, transaction, parameters, None)
+            runtime.belong_to(enclosing)
             for number in enclosing.mutations:
                 runtime.mutations[number] = lambda _, number=number: enclosing.mutation_rows(number)
             return self.run(runtime).rows

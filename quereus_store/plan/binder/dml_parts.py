@@ -20,7 +20,7 @@ from quereus_store.plan.binder.rows import (
     checks_for,
     generated_order,
 )
-from quereus_store.plan.binder.scopes import RowImage, RowScope, as_nullable, image_of
+from quereus_store.plan.binder.scopes import FromScope, RowImage, RowScope, as_nullable, image_of
 from quereus_store.plan.expressions import (
     BoundExpression,
     Cast,
@@ -32,7 +32,15 @@ from quereus_store.plan.expressions import (
     subplans,
 )
 from quereus_store.plan.mutations import CheckPlan, ContextPlan, GeneratedPlan, NotNullPlan, ReturningPlan
-from quereus_store.plan.nodes import CommonTable, Project
+from quereus_store.plan.nodes import (
+    CommonTable,
+    Join,
+    JoinKind,
+    PlanNode,
+    Project,
+    SingleRow,
+    referenced_columns,
+)
 from quereus_store.schema.objects import (
     ColumnSchema,
     ConflictAction,
@@ -265,13 +273,20 @@ _NO_NEW = "NEW qualifier cannot be used in DELETE RETURNING clause"
 
 
 def returning_plan(
-    target: Target, items: Sequence[nodes.ResultColumn | nodes.ResultStar], operation: Operation
+    target: Target,
+    items: Sequence[nodes.ResultColumn | nodes.ResultStar],
+    operation: Operation,
+    beside: FromScope | None = None,
 ) -> ReturningPlan | None:
-    """RETURNING over the row images of a table; None without the clause."""
+    """RETURNING over the row images of a table, and what FROM puts beside it; None without the clause."""
     if not items:
         return None
     rows = ReturningRows(
-        target.qualifier, target.table.schema, named_references(target.new), named_references(target.old)
+        target.qualifier,
+        target.table.schema,
+        named_references(target.new),
+        named_references(target.old),
+        beside=beside,
     )
     return returning_over(target.environment, rows, items, operation)
 
@@ -288,7 +303,8 @@ def named_references(columns: Sequence[Column]) -> NamedExpressions:
 class ReturningRows:
     """The two images that RETURNING reads, as the target shows them, and the qualifier of the target.
 
-    ``unknown`` makes the error for a name that is none of theirs.
+    ``unknown`` makes the error for a name that is none of theirs; ``beside`` are the sources of FROM or
+    USING, whose names count where the target has none.
     """
 
     qualifier: str
@@ -296,6 +312,16 @@ class ReturningRows:
     new: NamedExpressions
     old: NamedExpressions
     unknown: Callable[[nodes.ColumnReference], Error] | None = None
+    beside: FromScope | None = None
+
+
+def read_beside(returning: ReturningPlan | None, beside: FromScope | None) -> tuple[Column, ...]:
+    """The columns of FROM or USING that RETURNING reads."""
+    if returning is None or beside is None:
+        return ()
+    read = set[int]().union(*map(referenced_columns, returning.expressions))
+    columns = {column.id: column for source in beside.sources for column in source.columns}
+    return tuple(column for column in columns.values() if column.id in read)
 
 
 def returning_over(
@@ -306,7 +332,12 @@ def returning_over(
 ) -> ReturningPlan:
     """RETURNING of a target that shows its rows as ``rows``."""
     own = rows.old if operation is Operation.DELETE else rows.new
-    stars = {fold(rows.qualifier): own}
+    stars: dict[str, NamedExpressions] = {}
+    if rows.beside is not None:
+        stars |= {
+            source.name: named_references(source.columns) for source in rows.beside.sources if source.name
+        }
+    stars[fold(rows.qualifier)] = own
     refusals: dict[str, str] = {}
     if operation is Operation.DELETE:
         refusals["new"] = _NO_NEW
@@ -320,7 +351,7 @@ def returning_over(
     images: dict[str, RowImage] = {
         name: {fold(column): value for column, value in row} for name, row in (("", own), *stars.items())
     }
-    scope = RowScope(images, refusals, schema=rows.schema, unknown=rows.unknown)
+    scope = RowScope(images, refusals, rows.schema, rows.beside, rows.unknown)
     binder = ExpressionBinder(environment, scope)
     outputs: list[tuple[str, BoundExpression]] = []
     for item in items:
@@ -361,6 +392,11 @@ def _star(
 # --- assignments --------------------------------------------------------------------------------------------
 
 
+_NULL = Literal(NULL, True, None, None)
+
+RowQuery = Callable[[ExpressionBinder, nodes.MultiAssignment], Sequence[BoundExpression]]
+
+
 def bind_assignments(
     target: Target,
     assignments: Sequence[nodes.Assignment | nodes.MultiAssignment],
@@ -368,11 +404,13 @@ def bind_assignments(
     current: RowImage,
     suffix: str,
     place: str,
+    row_query: RowQuery | None = None,
 ) -> dict[int, BoundExpression]:
     """The values of a SET by column position.
 
     ``current`` is what ``new.`` reads in a DEFAULT; ``suffix`` and ``place`` are the
-    parts of the messages that differ between UPDATE and DO UPDATE.
+    parts of the messages that differ between UPDATE and DO UPDATE; ``row_query`` gives the
+    values of ``(a, b) = (query)``.
     """
     values: dict[int, BoundExpression] = {}
 
@@ -393,9 +431,12 @@ def bind_assignments(
 
     for assignment in assignments:
         if isinstance(assignment, nodes.MultiAssignment):
-            for index, name in enumerate(assignment.columns):
-                found = position_of(name, assignment.position)
-                values[found] = _component(binder, assignment, index)
+            positions = []
+            for name in assignment.columns:
+                positions.append(position_of(name, assignment.position))
+                values[positions[-1]] = _NULL
+            given = (row_query or _scalars)(binder, assignment)
+            values.update(zip(positions, given, strict=True))
             continue
         found = position_of(assignment.column, assignment.position)
         if isinstance(assignment.value, nodes.DefaultValue):
@@ -405,8 +446,8 @@ def bind_assignments(
     return values
 
 
-def _component(binder: ExpressionBinder, assignment: nodes.MultiAssignment, index: int) -> BoundExpression:
-    """One column of the row that ``(a, b) = (query)`` assigns; the query is bound for each anew."""
+def _assigned_row(binder: ExpressionBinder, assignment: nodes.MultiAssignment) -> PlanNode:
+    """The query of ``(a, b) = (query)``."""
     plan = queries.bind_query_in(binder.environment.nested(), assignment.query, binder.scope)
     if len(plan.columns) != len(assignment.columns):
         raise sql_error(
@@ -414,8 +455,34 @@ def _component(binder: ExpressionBinder, assignment: nodes.MultiAssignment, inde
             f"SET assigns {len(assignment.columns)} columns from a query of {len(plan.columns)}",
             assignment.position,
         )
-    column = plan.columns[index]
-    return scalar(Project((column,), plan, (reference(column),)), assignment.position)
+    return plan
+
+
+def _scalars(binder: ExpressionBinder, assignment: nodes.MultiAssignment) -> list[BoundExpression]:
+    """The row that a query assigns where no plan can give it: a scalar subquery for each column."""
+    plans = [_assigned_row(binder, assignment) for _ in assignment.columns]
+    picked = [(plan, plan.columns[index]) for index, plan in enumerate(plans)]
+    return [
+        scalar(Project((column,), plan, (reference(column),)), assignment.position) for plan, column in picked
+    ]
+
+
+class RowQueries:
+    """The rows that an UPDATE changes, joined with the rows that ``(a, b) = (query)`` assigns to them.
+
+    So each query runs once a row, however many columns it gives, and once at all if it reads none.
+    """
+
+    def __init__(self, plan: PlanNode) -> None:
+        self.plan = plan
+
+    def __call__(self, binder: ExpressionBinder, assignment: nodes.MultiAssignment) -> list[BoundExpression]:
+        """Join one query; references to its columns, which are NULL where it gives no row."""
+        query = _assigned_row(binder, assignment)
+        right = SingleRow(query.columns, query, assignment.position)
+        columns = (*self.plan.columns, *query.columns)
+        self.plan = Join(columns, JoinKind.LEFT, self.plan, right, None, lateral=True)
+        return [reference(as_nullable(column)) for column in query.columns]
 
 
 def default_value(
@@ -426,7 +493,7 @@ def default_value(
 ) -> BoundExpression:
     """What a column gets that no value is given for: its DEFAULT, else NULL."""
     if column.default is None:
-        return Literal(NULL, True, None, None)
+        return _NULL
     with placed_at(target.position):
         if ordinal is None:
             return bind_default(target.context, target.table, column, supplied, target.variables)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.dml_parts import (
     Adapt,
+    RowQueries,
     Target,
     bind_assignments,
     check_plans,
@@ -16,6 +17,7 @@ from quereus_store.plan.binder.dml_parts import (
     generated_plans,
     not_null_plans,
     open_target,
+    read_beside,
     returning_plan,
 )
 from quereus_store.plan.binder.expressions import ExpressionBinder
@@ -31,31 +33,34 @@ from quereus_store.sql import nodes
 
 def _rows(
     target: Target, source: nodes.Relation | None, where: nodes.Expression | None
-) -> tuple[PlanNode, FromScope]:
-    """The old rows of the target that the statement changes, with what FROM adds to them."""
+) -> tuple[PlanNode, FromScope, FromScope | None]:
+    """The old rows of the target that the statement changes, with what FROM adds to them, and that alone."""
     table = target.table
     target.context.references.tables[table.schema, table.name] = table
     alias = target.qualifier if target.qualifier != table.name else None
     plan: PlanNode = TableScan(target.old, table, tuple(range(len(target.old))), alias)
     sources = [Source(target.qualifier, target.old, table.schema)]
     columns = target.old
+    beside = None
     if source is not None:
         added = bind_from(target.environment, source, FromScope(tuple(sources), columns, None))
         plan = Join(plan.columns + added.plan.columns, JoinKind.CROSS, plan, added.plan, lateral=False)
+        beside = FromScope(tuple(added.sources), added.plan.columns, None)
         sources += added.sources
         columns += added.columns
     scope = FromScope(tuple(sources), columns, None)
     if where is not None:
         condition = ExpressionBinder(target.environment, scope).bind(where)
         plan = Filter(plan.columns, plan, condition)
-    return plan, scope
+    return plan, scope, beside
 
 
 def bind_update(environment: Environment, node: nodes.Update, adapt: Adapt | None = None) -> UpdatePlan:
     """UPDATE … SET … [FROM …] [WHERE …]; ``adapt`` may change the target."""
     target = open_target(environment, node, node.conflict_action)
     target = target if adapt is None else adapt(target)
-    plan, scope = _rows(target, node.source, node.where)
+    plan, scope, beside = _rows(target, node.source, node.where)
+    rows = RowQueries(plan)
     values = bind_assignments(
         target,
         node.assignments,
@@ -63,9 +68,11 @@ def bind_update(environment: Environment, node: nodes.Update, adapt: Adapt | Non
         image_of(target.old),
         "",
         "UPDATE",
+        rows,
     )
-    returning = returning_plan(target, node.returning, Operation.UPDATE)
-    return update_plan(target, plan, values, returning, matches_once=node.source is None)
+    returning = returning_plan(target, node.returning, Operation.UPDATE, beside)
+    added = read_beside(returning, beside)
+    return update_plan(target, rows.plan, values, returning, added, matches_once=node.source is None)
 
 
 def update_plan(
@@ -73,10 +80,11 @@ def update_plan(
     plan: PlanNode,
     values: dict[int, BoundExpression],
     returning: ReturningPlan | None,
+    beside: tuple[Column, ...] = (),
     *,
     matches_once: bool,
 ) -> UpdatePlan:
-    """The update of the rows that ``plan`` gives to the ``values`` by position."""
+    """The update of the rows that ``plan`` gives to the ``values``; RETURNING reads ``beside`` as well."""
     assigned_columns: list[Column] = []
     row: list[BoundExpression | None] = []
     conversions: list[bool] = []
@@ -95,9 +103,13 @@ def update_plan(
             conversions.append(converts(value, column))
     positions = sorted(values)
     source = Project(
-        (*target.old, *assigned_columns),
+        (*target.old, *assigned_columns, *beside),
         plan,
-        (*map(reference, target.old), *[values[position] for position in positions]),
+        (
+            *map(reference, target.old),
+            *[values[position] for position in positions],
+            *map(reference, beside),
+        ),
     )
     return UpdatePlan(
         target.table,
@@ -115,6 +127,7 @@ def update_plan(
         tuple(positions),
         matches_once=matches_once,
         context=target.mutation_context,
+        beside=beside,
     )
 
 
@@ -122,19 +135,25 @@ def bind_delete(environment: Environment, node: nodes.Delete, adapt: Adapt | Non
     """DELETE FROM … [USING …] [WHERE …]; ``adapt`` may change the target."""
     target = open_target(environment, node, None)
     target = target if adapt is None else adapt(target)
-    plan, _ = _rows(target, node.source, node.where)
-    returning = returning_plan(target, node.returning, Operation.DELETE)
-    return delete_plan(target, plan, returning, matches_once=node.source is None)
+    plan, _, beside = _rows(target, node.source, node.where)
+    returning = returning_plan(target, node.returning, Operation.DELETE, beside)
+    added = read_beside(returning, beside)
+    return delete_plan(target, plan, returning, added, matches_once=node.source is None)
 
 
 def delete_plan(
-    target: Target, plan: PlanNode, returning: ReturningPlan | None, *, matches_once: bool
+    target: Target,
+    plan: PlanNode,
+    returning: ReturningPlan | None,
+    beside: tuple[Column, ...] = (),
+    *,
+    matches_once: bool,
 ) -> DeletePlan:
-    """The deletion of the rows that ``plan`` gives."""
+    """The deletion of the rows that ``plan`` gives; RETURNING reads ``beside``."""
     return DeletePlan(
         target.table,
         target.common_tables,
-        project_columns(plan, target.old),
+        project_columns(plan, (*target.old, *beside)),
         target.new,
         target.old,
         (),
@@ -144,4 +163,5 @@ def delete_plan(
         None,
         matches_once=matches_once,
         context=target.mutation_context,
+        beside=beside,
     )

@@ -136,7 +136,8 @@ class GivenTable:
 
     def finished(self, plan: PlanNode, tables: tuple[CommonTable, ...]) -> PlanNode:
         """A plan over :meth:`result` with the captured rows bound around it, and other ``tables``."""
-        return With(plan.columns, (self._table, *tables), plan)
+        shared = [replace(table, shared=True) for table in tables]
+        return With(plan.columns, (self._table, *shared), plan)
 
 
 class CapturedRows(GivenTable):

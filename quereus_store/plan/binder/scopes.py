@@ -258,7 +258,7 @@ class RowScope:
         found = self.images.get(qualifier, _NOTHING).get(fold(name.column))
         if isinstance(found, Error):
             raise sql_error(found.code, found.message, found.position or name.position)
-        if found is None and self.unknown is not None:
+        if found is None and self.unknown is not None and self.parent is None:
             raise self.unknown(name)
         return found
 

@@ -18,9 +18,11 @@ from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.dml_insert import check_width, insert_plan, plain_values, positions_of
 from quereus_store.plan.binder.dml_parts import (
     ReturningRows,
+    RowQueries,
     Target,
     bind_assignments,
     enter,
+    read_beside,
     returning_over,
     target_on,
     target_reference,
@@ -117,13 +119,17 @@ class _Statement:
         )
 
     def returning(
-        self, target: Target, node: nodes.DataModification, operation: Operation
+        self,
+        target: Target,
+        node: nodes.DataModification,
+        operation: Operation,
+        beside: FromScope | None = None,
     ) -> ReturningPlan | None:
-        """RETURNING in terms of the view's columns."""
+        """RETURNING in terms of the view's columns, and of what FROM puts beside them."""
         if not node.returning:
             return None
         new, old = row_of_view(self.view, target.new), row_of_view(self.view, target.old)
-        rows = ReturningRows(self.qualifier, self.view.schema, new.outputs, old.outputs, self.unknown)
+        rows = ReturningRows(self.qualifier, self.view.schema, new.outputs, old.outputs, self.unknown, beside)
         return returning_over(target.environment, rows, node.returning, operation)
 
 
@@ -269,8 +275,11 @@ def _rows(
     target: Target,
     source: nodes.Relation | None,
     where: nodes.Expression | None,
-) -> tuple[PlanNode, Scope]:
-    """The rows of the table that the statement reaches through the view, and what its clauses see."""
+) -> tuple[PlanNode, Scope, FromScope | None]:
+    """The rows of the table that the statement reaches through the view, and what its clauses see.
+
+    Last what FROM or USING adds, by itself.
+    """
     table = target.table
     target.context.references.tables[table.schema, table.name] = table
     row = row_of_view(statement.view, target.old)
@@ -278,16 +287,17 @@ def _rows(
     if row.conditions:
         plan = Filter(plan.columns, plan, conjunction(row.conditions))
     scope: Scope = statement.scope(row)
+    beside = None
     if source is not None:
-        plan, scope = _joined(statement, target, plan, row, source)
+        plan, scope, beside = _joined(statement, target, plan, row, source)
     if where is not None:
         plan = Filter(plan.columns, plan, ExpressionBinder(target.environment, scope).bind(where))
-    return plan, scope
+    return plan, scope, beside
 
 
 def _joined(
     statement: _Statement, target: Target, plan: PlanNode, row: RowOfView, source: nodes.Relation
-) -> tuple[PlanNode, Scope]:
+) -> tuple[PlanNode, Scope, FromScope]:
     """The rows with what FROM or USING adds to them; the view's columns are made real for it."""
     shown = tuple(
         [
@@ -305,12 +315,14 @@ def _joined(
     return (
         Join(columns, JoinKind.CROSS, plan, added.plan, lateral=False),
         FromScope((own, *added.sources), shown + added.columns, layers),
+        FromScope(tuple(added.sources), added.plan.columns, None),
     )
 
 
 def _bind_update(statement: _Statement, node: nodes.Update) -> UpdatePlan:
     target = statement.target(node, node.conflict_action)
-    plan, scope = _rows(statement, target, node.source, node.where)
+    plan, scope, beside = _rows(statement, target, node.source, node.where)
+    rows = RowQueries(plan)
     values = bind_assignments(
         target,
         _assigned_below(statement.view, node.assignments),
@@ -318,16 +330,19 @@ def _bind_update(statement: _Statement, node: nodes.Update) -> UpdatePlan:
         image_of(target.old),
         "",
         "UPDATE",
+        rows,
     )
-    returning = statement.returning(target, node, Operation.UPDATE)
-    return update_plan(target, plan, values, returning, matches_once=node.source is None)
+    returning = statement.returning(target, node, Operation.UPDATE, beside)
+    added = read_beside(returning, beside)
+    return update_plan(target, rows.plan, values, returning, added, matches_once=node.source is None)
 
 
 def _bind_delete(statement: _Statement, node: nodes.Delete) -> DeletePlan:
     target = statement.target(node, None)
-    plan, _ = _rows(statement, target, node.source, node.where)
-    returning = statement.returning(target, node, Operation.DELETE)
-    return delete_plan(target, plan, returning, matches_once=node.source is None)
+    plan, _, beside = _rows(statement, target, node.source, node.where)
+    returning = statement.returning(target, node, Operation.DELETE, beside)
+    added = read_beside(returning, beside)
+    return delete_plan(target, plan, returning, added, matches_once=node.source is None)
 
 
 def _written_output(view: WritableView, name: str, position: SourcePosition | None) -> Output:

@@ -39,6 +39,7 @@ def _inline(node: nodes.PlanNode) -> nodes.PlanNode:
 def _may_move(table: nodes.CommonTable) -> bool:
     return (
         not table.materialized
+        and not table.shared
         and not isinstance(table.plan, nodes.Recursion)
         and is_deterministic(table.plan)
     )

@@ -69,6 +69,7 @@ _PASSING = (
     nodes.Sort,
     nodes.TopN,
     nodes.Limit,
+    nodes.SingleRow,
     nodes.Join,
     nodes.HashJoin,
     nodes.MergeJoin,

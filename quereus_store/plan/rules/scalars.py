@@ -11,12 +11,13 @@ what the aggregate gives for no rows.  And ::
 
 finds at most one row, since ``id`` is a key.  A grouping does all groups where the subquery does
 those that are asked for, so it is chosen only where that is less work; a LIMIT over the rows counts.
+The query of ``set (a, b) = (query)``, which the binder joins to the rows, becomes a join of the same forms.
 Subqueries in branches that may not be evaluated (CASE, COALESCE, AND, OR) stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from quereus_store.plan import nodes
@@ -50,11 +51,16 @@ _NEVER_NULL = frozenset({"count", "total"})
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What a subquery becomes: a right side to join, the condition, and its value in a joined row."""
+    """What a subquery becomes: a right side to join, the condition, and its columns in a joined row."""
 
     plan: nodes.PlanNode
     condition: BoundExpression | None
-    value: BoundExpression
+    values: tuple[BoundExpression, ...]
+
+    def joined(self, plan: nodes.PlanNode) -> nodes.Join:
+        """The join of the rows of a plan with it."""
+        columns = (*plan.columns, *self.plan.columns)
+        return nodes.Join(columns, JoinKind.LEFT, plan, self.plan, self.condition)
 
 
 def join_scalars(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
@@ -84,6 +90,8 @@ def _row_goals(plan: nodes.PlanNode, context: RuleContext) -> dict[int, float]:
 
 
 def _replace(node: nodes.PlanNode, goals: dict[int, float], context: RuleContext) -> nodes.PlanNode:
+    if isinstance(node, nodes.Join):
+        return _replace_row(node, context)
     if not isinstance(node, nodes.Project | nodes.Filter | nodes.Aggregate):
         return node
     if isinstance(node.input, nodes.ParameterRows):
@@ -96,11 +104,11 @@ def _replace(node: nodes.PlanNode, goals: dict[int, float], context: RuleContext
     runs = min(context.estimates.rows(plan), goals.get(id(node), float("inf")))
     values: dict[int, BoundExpression] = {}
     for key, subquery in found.items():
-        side = _side(plan, subquery, runs, context)
+        side = _side(plan, subquery.plan, runs, context)
         if side is not None:
-            columns = (*plan.columns, *side.plan.columns)
-            plan = nodes.Join(columns, JoinKind.LEFT, plan, side.plan, side.condition)
-            values[key] = side.value
+            plan = side.joined(plan)
+            # What the subquery contributes to a comparison is settled; a row without match makes it NULL.
+            values[key] = replace(side.values[0], nullable=True, collation=subquery.collation)
     if not values:
         return node
     changed = nodes.map_expressions(node, lambda expression: _with_values(expression, values))
@@ -108,6 +116,21 @@ def _replace(node: nodes.PlanNode, goals: dict[int, float], context: RuleContext
         kept = replace(changed, columns=plan.columns, input=plan)
         return nodes.Project(node.columns, kept, tuple(map(reference, node.columns)))
     return replace(changed, input=plan)  # type: ignore[call-arg]
+
+
+def _replace_row(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
+    """The one row that is joined to each row of the left."""
+    row = node.right
+    if not (isinstance(row, nodes.SingleRow) and node.lateral and node.kind is JoinKind.LEFT):
+        return node
+    side = _side(node.left, row.input, context.estimates.rows(node.left), context)
+    if side is None:
+        return node
+    values = [
+        replace(value, nullable=True, collation=column.collation)
+        for value, column in zip(side.values, row.columns, strict=True)
+    ]
+    return nodes.Project(node.columns, side.joined(node.left), (*map(reference, node.left.columns), *values))
 
 
 def _evaluated(node: nodes.PlanNode) -> Iterator[ScalarSubquery]:
@@ -134,25 +157,20 @@ def _with_values(expression: BoundExpression, values: dict[int, BoundExpression]
     return map_children(expression, lambda child: _with_values(child, values))
 
 
-def _side(plan: nodes.PlanNode, subquery: ScalarSubquery, runs: float, context: RuleContext) -> _Side | None:
+def _side(plan: nodes.PlanNode, subquery: nodes.PlanNode, runs: float, context: RuleContext) -> _Side | None:
     outer = frozenset(column.id for column in plan.columns)
-    if not nodes.free_columns(subquery.plan) & outer or not is_deterministic(subquery.plan):
+    if not nodes.free_columns(subquery) & outer or not is_deterministic(subquery):
         return None
-    side = _grouped(plan, subquery, outer, runs, context) or _by_key(plan, subquery, outer, context)
-    if side is None:
-        return None
-    # What the subquery contributes to a comparison is settled, and a row without match makes it NULL.
-    value = replace(side.value, nullable=True, collation=subquery.collation)
-    return replace(side, value=value)
+    return _grouped(plan, subquery, outer, runs, context) or _by_key(plan, subquery, outer, context)
 
 
 # -- the one row of a key ---------------------------------------------------------------------------
 
 
 def _by_key(
-    plan: nodes.PlanNode, subquery: ScalarSubquery, outer: frozenset[int], context: RuleContext
+    plan: nodes.PlanNode, subquery: nodes.PlanNode, outer: frozenset[int], context: RuleContext
 ) -> _Side | None:
-    inner = independent(subquery.plan, outer)
+    inner = independent(subquery, outer)
     if inner is None or not inner.conditions:
         return None
     condition = conjunction(inner.conditions)
@@ -160,16 +178,16 @@ def _by_key(
     keys, using = [pair.right for pair in pairs], [pair.using for pair in pairs]
     if not pairs or not holds_unique_key(inner.plan, keys, using):
         return None
-    return _Side(inner.plan, condition, reference(subquery.plan.columns[0]))
+    return _Side(inner.plan, condition, tuple(map(reference, subquery.columns)))
 
 
 # -- groups -----------------------------------------------------------------------------------------
 
 
 def _grouped(
-    plan: nodes.PlanNode, subquery: ScalarSubquery, outer: frozenset[int], runs: float, context: RuleContext
+    plan: nodes.PlanNode, subquery: nodes.PlanNode, outer: frozenset[int], runs: float, context: RuleContext
 ) -> _Side | None:
-    output, aggregate = _shape(subquery.plan)
+    outputs, aggregate = _shape(subquery)
     if aggregate is None or not _reads_own(aggregate, outer):
         return None
     inner = independent(aggregate.input, outer)
@@ -186,22 +204,22 @@ def _grouped(
     if None in values.values():
         return None
     groups, condition = _groups(inner.plan, aggregate, pairs, context)
-    if not less_work(_runs(pairs, runs, context), subquery.plan, groups, context):
+    if not less_work(_runs(pairs, runs, context), subquery, groups, context):
         return None
-    value = nodes.substitute(output, values)  # type: ignore[arg-type]
-    return _Side(groups, condition, value)
+    results = tuple(nodes.substitute(output, values) for output in outputs)  # type: ignore[arg-type]
+    return _Side(groups, condition, results)
 
 
-def _shape(plan: nodes.PlanNode) -> tuple[BoundExpression, nodes.Aggregate | None]:
-    """The single output of a subquery over the single group that it makes of its rows."""
-    output: BoundExpression = reference(plan.columns[0])
+def _shape(plan: nodes.PlanNode) -> tuple[Sequence[BoundExpression], nodes.Aggregate | None]:
+    """The outputs of a subquery over the single group that it makes of its rows."""
+    outputs: Sequence[BoundExpression] = list(map(reference, plan.columns))
     while isinstance(plan, nodes.Project):
         sources = dict(zip((column.id for column in plan.columns), plan.expressions, strict=True))
-        output = nodes.substitute(output, sources)
+        outputs = [nodes.substitute(output, sources) for output in outputs]
         plan = plan.input
     if isinstance(plan, nodes.Aggregate) and not plan.keys and plan.sets is None:
-        return output, plan
-    return output, None
+        return outputs, plan
+    return outputs, None
 
 
 def _reads_own(aggregate: nodes.Aggregate, outer: frozenset[int]) -> bool:

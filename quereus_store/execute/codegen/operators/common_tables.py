@@ -18,11 +18,14 @@ def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
         rows = compiler.rows_of(table.plan)
         name = module.name("table_")
         with module.block(f"def {name}():"):
-            if _count(node, table.id) > 1:
+            if table.shared or _count(node, table.id) > 1:
                 module.line(f"return {module.helper(kernels.gather)}({rows})")
             else:
                 module.line(f"return {rows}")
-        if _count(node, table.id) > 1:
+        if table.shared:
+            kept = f"rt.common_rows({table.id}, {name})"
+            compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({kept})"
+        elif _count(node, table.id) > 1:
             module.line(f"{name} = {module.helper(kernels.once)}({name})")
             compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({name}())"
         else:

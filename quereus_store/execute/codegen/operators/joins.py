@@ -23,7 +23,7 @@ from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.joining import SpillingJoin
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import holds_unique_key, is_deterministic
+from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.sortkeys import identity_key
@@ -399,7 +399,7 @@ def _lateral(compiler: QueryCompiler, node: nodes.Join, left: Pipeline) -> Pipel
     arguments = [scope.column(column) for column in free]
     gather = module.helper(kernels.gather)
     name = compiler.define_function("lateral", node.right, free, lambda rows: f"{gather}({rows})")
-    once = "_once" if not free and is_deterministic(node.right) else ""
+    once = "_once" if not free and compiler.is_evaluated_once(node.right) else ""
     matches = Matches(f"{name}{once}({', '.join(arguments)})", node.right)
     return attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
 

@@ -83,6 +83,15 @@ def _sort_by_computed_keys(compiler: QueryCompiler, node: nodes.Sort) -> Pipelin
     return compiler.over_batches(f"{module.helper(kernels.in_batches)}({name}())", columns)
 
 
+@operator(nodes.SingleRow)
+def single_row(compiler: QueryCompiler, node: nodes.SingleRow) -> Pipeline:
+    """Reads far enough to know that there is one row at most."""
+    module = compiler.module
+    place = "" if node.position is None else f", {module.bind('place', node.position)}"
+    rows = compiler.rows_of(node.input, column_ids(node.columns))
+    return compiler.over_batches(f"{module.helper(kernels.single_row)}({rows}{place})", node.columns)
+
+
 @operator(nodes.TopN)
 def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
     """Sorts while reading and keeps only what can still matter."""
