@@ -46,6 +46,7 @@ from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
 
 _KEPT_VERSIONS = 8
+_ALL_ROWS = AccessRequest(())
 
 
 class Engine:
@@ -215,7 +216,7 @@ class Engine:
 
     def row_count(self, table: TableSchema) -> float:
         """About how many rows a table has, as its module plans with."""
-        return self.plan_access(table, AccessRequest(())).rows
+        return self.plan_access(table, _ALL_ROWS).rows
 
     def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
         """What ANALYZE found out about a table; looked up once for each version of the catalog."""

@@ -8,7 +8,7 @@ that the plan reads whole has grown a lot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -69,12 +69,12 @@ class Scanned:
         return any(engine.row_count(table) > _GROWTH * max(rows, _SMALL) for table, rows in self.tables)
 
 
-def scanned_by(plan: PlanNode, engine: Engine) -> Scanned | None:
+def scanned_by(plan: PlanNode, row_count: Callable[[TableSchema], float]) -> Scanned | None:
     """What a plan reads whole, in subqueries too; None if it is nothing."""
     tables = {id(node.table): node.table for node in every_node(plan) if isinstance(node, TableScan)}
     if not tables:
         return None
-    return Scanned(tuple([(table, engine.row_count(table)) for table in tables.values()]))
+    return Scanned(tuple([(table, row_count(table)) for table in tables.values()]))
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def prepare_query(
         mutations,
         only_primary,
         documents=document_columns(compiled.columns),
-        scanned=scanned_by(plan, engine),
+        scanned=scanned_by(plan, rules.estimates.table_rows),
         writes_first=_writes_first(engine, mutations.values()),
     )
 
@@ -262,7 +262,7 @@ def prepare_mutation(
         context.catalog.version,
         plan,
         compiled,
-        scanned=scanned_by(compiled.source_plan, engine),
+        scanned=scanned_by(compiled.source_plan, engine.row_count),
         writes_first=_writes_first(engine, (compiled,)),
     )
 

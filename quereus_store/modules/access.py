@@ -39,9 +39,7 @@ from quereus_store.modules.contract import (
     Comparison,
 )
 from quereus_store.schema.objects import IndexPart, IndexSchema, TableSchema, fold
-from quereus_store.sql import nodes
 from quereus_store.types.collations import honours_collation
-from quereus_store.types.logical import LogicalType
 
 DEFAULT_ROWS = 1000
 MORE_EQUAL_FRACTION = 0.1
@@ -64,14 +62,8 @@ class Costs:
     seek: float = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    column: int | None
-    expression: nodes.Expression | None
-    type: LogicalType
-    nullable: bool
-    descending: bool
-    collation: str
+_COSTS = Costs()
+_LISTED = frozenset((Comparison.IN,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +71,8 @@ class _Way:
     """A key to go by; ``tail`` are the parts that order rows with equal keys."""
 
     index: IndexSchema | None
-    parts: tuple[_Part, ...]
-    tail: tuple[_Part, ...]
+    parts: tuple[IndexPart, ...]
+    tail: tuple[IndexPart, ...]
     unique: bool
     rows: float
 
@@ -108,7 +100,7 @@ def plan_access(
     ``row_count`` is the number of rows, if known.  ``sorts`` tells whether a module's keys under a
     collation sort as the collation does; the module whose keys always do leaves it out.
     """
-    return _Planner(schema, request, row_count, costs or Costs(), sorts or _always).cheapest()
+    return _Planner(schema, request, row_count, costs or _COSTS, sorts or _always).cheapest()
 
 
 def _always(collation: str) -> bool:
@@ -131,11 +123,6 @@ class _Planner:
         self.rows = float(max(1, DEFAULT_ROWS if known is None else known))
         self.costs = costs
         self.sorts = sorts
-        self.not_null = {
-            c.column
-            for c in request.constraints
-            if c.column is not None and c.operator is not Comparison.IS_NULL
-        }
 
     def cheapest(self) -> AccessPlan:
         """The plan with the least cost, the sort it leaves to do included."""
@@ -169,6 +156,8 @@ class _Planner:
     def _ways(self) -> Iterator[_Way]:
         primary = tuple(self._primary_parts())
         yield _Way(None, primary, (), True, self.rows)
+        if not self.schema.indexes:
+            return
         implied = {fold(name) for name in self.request.implied}
         enforced = {fold(constraint.index) for constraint in self.schema.unique_constraints}
         for index in self.schema.indexes:
@@ -176,12 +165,12 @@ class _Planner:
                 continue
             rows = self.rows if index.where is None else max(1.0, self.rows * PARTIAL_FRACTION)
             unique = index.unique or fold(index.name) in enforced
-            yield _Way(index, tuple(map(_index_part, index.parts)), primary, unique, rows)
+            yield _Way(index, index.parts, primary, unique, rows)
 
-    def _primary_parts(self) -> Iterator[_Part]:
+    def _primary_parts(self) -> Iterator[IndexPart]:
         for part in self.schema.primary_key.parts:
             column = self.schema.columns[part.column]
-            yield _Part(part.column, None, column.type, column.nullable, part.descending, part.collation)
+            yield IndexPart(part.column, None, column.type, column.nullable, part.descending, part.collation)
 
     # --- plans of one way ------------------------------------------------------------------------------
 
@@ -207,7 +196,7 @@ class _Planner:
         matched = len(prefix)
         if matched < len(way.parts):
             part = way.parts[matched]
-            listed = self._find(part, frozenset((Comparison.IN,)))
+            listed = self._find(part, _LISTED)
             if listed is not None:
                 longer = [*prefix, listed]
                 for following in way.parts[matched + 1 :]:
@@ -224,13 +213,13 @@ class _Planner:
         if prefix:
             yield _Match(tuple(prefix))
 
-    def _find(self, part: _Part, operators: Iterable[Comparison]) -> int | None:
+    def _find(self, part: IndexPart, operators: Iterable[Comparison]) -> int | None:
         for position, constraint in enumerate(self.constraints):
             if constraint.operator in operators and _serves(part, constraint):
                 return position
         return None
 
-    def _sorted(self, part: _Part) -> bool:
+    def _sorted(self, part: IndexPart) -> bool:
         return not honours_collation(part.type) or self.sorts(part.collation)
 
     # --- one plan --------------------------------------------------------------------------------------
@@ -316,6 +305,7 @@ class _Planner:
         terms = self.request.ordering
         if not terms:
             return False, False
+        not_null = {c.column for c in self.constraints if c.operator is not Comparison.IS_NULL}
         constant = {
             self.constraints[position].column: way.parts[number].collation
             for number, position in enumerate(match.prefix)
@@ -336,7 +326,7 @@ class _Planner:
             backwards = part.descending != term.descending
             if direction is not None and backwards != direction:
                 return False, False
-            if part.nullable and term.column not in self.not_null and term.nulls_last != term.descending:
+            if part.nullable and term.column not in not_null and term.nulls_last != term.descending:
                 return False, False
             direction = backwards
             constant[part.column] = part.collation
@@ -347,7 +337,7 @@ class _Planner:
     def _never_null(way: _Way) -> bool:
         return way.index is None or not any(part.nullable for part in way.parts)
 
-    def _orders_like(self, part: _Part, term: ColumnOrder) -> bool:
+    def _orders_like(self, part: IndexPart, term: ColumnOrder) -> bool:
         if honours_collation(part.type):
             return fold(part.collation) == fold(term.collation) and self.sorts(part.collation)
         return _plain_collation(part)
@@ -362,11 +352,7 @@ def _is_constant(term: ColumnOrder, constant: dict[int | None, str], schema: Tab
     return fold(constant[term.column]) == fold(term.collation)
 
 
-def _index_part(part: IndexPart) -> _Part:
-    return _Part(part.column, part.expression, part.type, part.nullable, part.descending, part.collation)
-
-
-def _serves(part: _Part, constraint: ColumnConstraint) -> bool:
+def _serves(part: IndexPart, constraint: ColumnConstraint) -> bool:
     """Whether a key part can find what a constraint wants."""
     if part.column is not None:
         if constraint.column != part.column:
@@ -378,6 +364,6 @@ def _serves(part: _Part, constraint: ColumnConstraint) -> bool:
     return _plain_collation(part)
 
 
-def _plain_collation(part: _Part) -> bool:
+def _plain_collation(part: IndexPart) -> bool:
     # A collation means nothing to numbers; on JSON and temporal values a module may take it as it likes.
     return part.type.is_numeric or fold(part.collation) == "binary"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
+    SUBQUERIES,
     AggregateCall,
     BoundExpression,
     Call,
@@ -37,7 +38,7 @@ def is_deterministic_expression(expression: BoundExpression) -> bool:
 
 def has_subquery(expression: BoundExpression) -> bool:
     """Whether an expression contains a subquery."""
-    return next(subplans(expression), None) is not None
+    return any(isinstance(part, SUBQUERIES) for part in walk(expression))
 
 
 def holds_unique_key(plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str]) -> bool:

@@ -13,10 +13,11 @@ column numbers that it does not produce.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from operator import is_not
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import AggregateFunction, ScalarFunction
@@ -337,10 +338,16 @@ class Quantified(BoundExpression):
 SUBQUERIES = (ScalarSubquery, Exists, InSubquery, Quantified)
 
 
-def children(expression: BoundExpression) -> Iterator[BoundExpression]:
+def children(expression: BoundExpression) -> list[BoundExpression]:
     """The direct operands of an expression (not what is inside subquery plans)."""
+    found: list[BoundExpression] = []
     for name in _OPERAND_FIELDS[type(expression)]:
-        yield from _expressions_in(getattr(expression, name))
+        value = getattr(expression, name)
+        if isinstance(value, BoundExpression):
+            found.append(value)
+        elif value is not None:
+            found += _expressions_in(value)
+    return found
 
 
 _NEVER_OPERANDS = frozenset(
@@ -383,51 +390,68 @@ def _expressions_in(value: Any) -> Iterator[BoundExpression]:
             yield from _expressions_in(item)
 
 
-def walk(expression: BoundExpression) -> Iterator[BoundExpression]:
+def walk(expression: BoundExpression) -> list[BoundExpression]:
     """The expression and all its operands, outermost first (subquery plans are not entered)."""
+    if not _OPERAND_FIELDS[type(expression)]:
+        return [expression]
+    parts = []
     waiting = [expression]
     while waiting:
         part = waiting.pop()
-        yield part
-        names = _OPERAND_FIELDS[type(part)]
-        if not names:
-            continue
-        found: list[BoundExpression] = []
-        for name in names:
-            value = getattr(part, name)
-            if isinstance(value, BoundExpression):
-                found.append(value)
-            elif value is not None:
-                found += _expressions_in(value)
-        found.reverse()
-        waiting += found
+        parts.append(part)
+        if _OPERAND_FIELDS[type(part)]:
+            below = children(part)
+            below.reverse()
+            waiting += below
+    return parts
 
 
-def subplans(expression: BoundExpression) -> Iterator[PlanNode]:
+def subplans(expression: BoundExpression) -> list[PlanNode]:
     """The plans of the subqueries directly in an expression."""
-    for node in walk(expression):
-        if isinstance(node, SUBQUERIES):
-            yield node.plan
+    return [part.plan for part in walk(expression) if isinstance(part, SUBQUERIES)]
 
 
-def map_children(expression: BoundExpression, function: Any) -> BoundExpression:
+class _AllFields(dict[type, tuple[str, ...]]):
+    """The names of all fields of a class, looked up once a class."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        names = self[kind] = tuple([each.name for each in fields(kind)])
+        return names
+
+
+_ALL_FIELDS = _AllFields()
+Changed = TypeVar("Changed")
+
+
+def with_changes(value: Changed, changes: Mapping[str, Any]) -> Changed:
+    """A node or an expression with other values in some fields: ``dataclasses.replace`` in half its time."""
+    kind = type(value)
+    return kind(*[changes[name] if name in changes else getattr(value, name) for name in _ALL_FIELDS[kind]])
+
+
+def map_children(
+    expression: BoundExpression, function: Callable[[BoundExpression], BoundExpression]
+) -> BoundExpression:
     """The expression with ``function`` applied to each direct operand; itself if nothing changed."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for name in _OPERAND_FIELDS[type(expression)]:
         value = getattr(expression, name)
-        changed = _map_value(value, function)
+        if value is None:
+            continue
+        changed = function(value) if isinstance(value, BoundExpression) else map_value(value, function)
         if changed is not value:
             changes[name] = changed
-    return replace(expression, **changes) if changes else expression
+    return with_changes(expression, changes) if changes else expression
 
 
-def _map_value(value: Any, function: Any) -> Any:
+def map_value(value: Any, function: Callable[[BoundExpression], BoundExpression]) -> Any:
+    """What a field holds with ``function`` applied to the expressions in it; itself if nothing changed."""
     if isinstance(value, BoundExpression):
         return function(value)
+    if isinstance(value, tuple):
+        mapped = [map_value(item, function) for item in value]
+        return tuple(mapped) if any(map(is_not, mapped, value)) else value
     if isinstance(value, SortTerm):
         changed = function(value.expression)
         return value if changed is value.expression else replace(value, expression=changed)
-    if isinstance(value, tuple):
-        mapped = tuple(_map_value(item, function) for item in value)
-        return mapped if any(new is not old for new, old in zip(mapped, value, strict=True)) else value
     return value

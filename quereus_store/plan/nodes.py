@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from operator import is_not
 from typing import Any
 
 from quereus_store.errors import SourcePosition
@@ -26,8 +27,10 @@ from quereus_store.plan.expressions import (
     ColumnRef,
     SortTerm,
     map_children,
+    map_value,
     subplans,
     walk,
+    with_changes,
 )
 from quereus_store.schema.objects import TableSchema
 
@@ -443,25 +446,28 @@ _INPUT_FIELDS = _Fields("PlanNode", "IndexAccess", "CommonTable")
 _EXPRESSION_FIELDS = _Fields("BoundExpression", "SortTerm", "AggregateCall", "WindowCall")
 
 
-def inputs(node: PlanNode) -> Iterator[PlanNode]:
+def inputs(node: PlanNode) -> list[PlanNode]:
     """The plans directly below a node (not those inside its expressions)."""
+    found: list[PlanNode] = []
     for name in _INPUT_FIELDS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, PlanNode):
-            yield value
-        elif isinstance(value, tuple):
-            for item in value:
-                yield item.plan
+        if isinstance(value, tuple):
+            found += [table.plan for table in value]
+        else:
+            found.append(value)
+    return found
 
 
-def expressions(node: PlanNode) -> Iterator[BoundExpression]:
+def expressions(node: PlanNode) -> list[BoundExpression]:
     """The expressions directly in a node."""
+    found: list[BoundExpression] = []
     for name in _EXPRESSION_FIELDS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, BoundExpression):
-            yield value
-        elif value is not None:
-            yield from _expressions_in(value)
+            found.append(value)
+        elif value:
+            found += _expressions_in(value)
+    return found
 
 
 def _expressions_in(value: Any) -> Iterator[BoundExpression]:
@@ -477,11 +483,17 @@ def _expressions_in(value: Any) -> Iterator[BoundExpression]:
             yield from _expressions_in(item)
 
 
-def walk_plan(node: PlanNode) -> Iterator[PlanNode]:
-    """The node and all below it, without entering subqueries in expressions."""
-    yield node
-    for child in inputs(node):
-        yield from walk_plan(child)
+def walk_plan(node: PlanNode) -> list[PlanNode]:
+    """The node and all below it, outermost first, without entering subqueries in expressions."""
+    parts = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        parts.append(part)
+        below = inputs(part)
+        below.reverse()
+        waiting += below
+    return parts
 
 
 def free_columns(node: PlanNode) -> frozenset[int]:
@@ -516,13 +528,22 @@ def map_inputs(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> Plan
     changes: dict[str, Any] = {}
     for name in _INPUT_FIELDS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, PlanNode):
-            changed: Any = function(value)
+        if isinstance(value, tuple):
+            changed: Any = _map_tables(value, function)
         else:
-            changed = tuple([replace(item, plan=function(item.plan)) for item in value])
+            changed = function(value)
         if changed is not value:
             changes[name] = changed
-    return replace(node, **changes) if changes else node
+    return with_changes(node, changes) if changes else node
+
+
+def _map_tables(
+    tables: tuple[CommonTable, ...], function: Callable[[PlanNode], PlanNode]
+) -> tuple[CommonTable, ...]:
+    plans = [function(table.plan) for table in tables]
+    if all(plan is table.plan for plan, table in zip(plans, tables, strict=True)):
+        return tables
+    return tuple([replace(table, plan=plan) for plan, table in zip(plans, tables, strict=True)])
 
 
 def map_expressions(node: PlanNode, function: Callable[[BoundExpression], BoundExpression]) -> PlanNode:
@@ -530,29 +551,23 @@ def map_expressions(node: PlanNode, function: Callable[[BoundExpression], BoundE
     changes: dict[str, Any] = {}
     for name in _EXPRESSION_FIELDS[type(node)]:
         value = getattr(node, name)
-        changed = _map_value(value, function)
+        if value is None:
+            continue
+        changed = function(value) if isinstance(value, BoundExpression) else _map_value(value, function)
         if changed is not value:
             changes[name] = changed
-    return replace(node, **changes) if changes else node
+    return with_changes(node, changes) if changes else node
 
 
 def _map_value(value: Any, function: Callable[[BoundExpression], BoundExpression]) -> Any:
-    if isinstance(value, BoundExpression):
-        return function(value)
-    if isinstance(value, SortTerm):
-        changed = function(value.expression)
-        return value if changed is value.expression else replace(value, expression=changed)
-    if isinstance(value, Frame | WindowCall):
-        changes = {
-            field.name: mapped
-            for field in fields(value)
-            if (mapped := _map_value(getattr(value, field.name), function)) is not getattr(value, field.name)
-        }
-        return replace(value, **changes) if changes else value
     if isinstance(value, tuple):
-        items = tuple(_map_value(item, function) for item in value)
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    return value
+        items = [_map_value(item, function) for item in value]
+        return tuple(items) if any(map(is_not, items, value)) else value
+    if isinstance(value, Frame | WindowCall):
+        own = [(each.name, getattr(value, each.name)) for each in fields(value)]
+        changes = {name: mapped for name, old in own if (mapped := _map_value(old, function)) is not old}
+        return with_changes(value, changes) if changes else value
+    return map_value(value, function)
 
 
 def substitute(expression: BoundExpression, mapping: dict[int, BoundExpression]) -> BoundExpression:

@@ -39,16 +39,16 @@ from typing import Any, Protocol
 
 from quereus_store.modules.contract import AccessPlan, AccessRequest
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import has_subquery
 from quereus_store.plan.costs import work
 from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import (
+    SUBQUERIES,
     BoundExpression,
     Exists,
     InSubquery,
-    Quantified,
     ScalarSubquery,
     map_children,
+    walk,
 )
 from quereus_store.plan.stored import Lender, nothing_stored
 from quereus_store.schema.objects import IndexSchema, TableSchema
@@ -102,9 +102,34 @@ class RuleContext:
 Rule = Callable[[nodes.PlanNode, RuleContext], nodes.PlanNode]
 
 
+_SUBQUERIES_OF: Mapping[str, frozenset[type]] = {
+    "join_existence": frozenset({Exists}),
+    "join_membership": frozenset({InSubquery}),
+    "join_scalars": frozenset({ScalarSubquery, nodes.SingleRow}),
+}
+"""What the rules that take subqueries out of expressions look for."""
+
+_CONCERNS: Mapping[str, frozenset[type[nodes.PlanNode]]] = {
+    "drop_projections": frozenset({nodes.Project}),
+    "inline_common_tables": frozenset({nodes.With}),
+    "push_filters": frozenset({nodes.Filter, nodes.Join}),
+    "choose_access": frozenset({nodes.Filter}),
+    "order_joins": frozenset({nodes.Join}),
+    "choose_joins": frozenset({nodes.Join}),
+    "use_order": frozenset({nodes.Sort}),
+    "stream_groups": frozenset({nodes.Aggregate}),
+    "keep_top": frozenset({nodes.Limit}),
+}
+"""The nodes without which there is nothing to do for a rule; those not named look at every plan."""
+
+
 def bottom_up(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
     """Apply a function to every node of a plan, inputs before the nodes over them."""
-    return function(nodes.map_inputs(plan, lambda child: bottom_up(child, function)))
+
+    def rewritten(node: nodes.PlanNode) -> nodes.PlanNode:
+        return function(nodes.map_inputs(node, rewritten))
+
+    return rewritten(plan)
 
 
 def optimize(
@@ -114,14 +139,22 @@ def optimize(
     names = [column.name for column in plan.columns]
     early, chosen = _default_rules() if rules is None else ((), rules)
     disabled = context.disabled.union(context.options.get("disabled_rules", ()))
-    if _has_subqueries(plan):
-        for rule in early:
-            if rule.__name__ not in disabled:
-                plan = rule(plan, context)
+    held = _subqueries(plan)
+    for rule in early:
+        name = rule.__name__
+        if name not in disabled and not held.isdisjoint(_SUBQUERIES_OF[name]):
+            before, plan = plan, rule(plan, context)
+            if plan is not before:
+                held = _subqueries(plan)
+    if held:
         plan = _optimize_subqueries(plan, context, rules)
+    kinds = _kinds(plan)
     for rule in chosen:
-        if rule.__name__ not in disabled:
-            plan = rule(plan, context)
+        name = rule.__name__
+        if name not in disabled and not kinds.isdisjoint(_CONCERNS.get(name, kinds)):
+            before, plan = plan, rule(plan, context)
+            if plan is not before:
+                kinds = _kinds(plan)
     return _called(plan, names)
 
 
@@ -133,11 +166,20 @@ def _called(plan: nodes.PlanNode, names: Sequence[str]) -> nodes.PlanNode:
     return replace(plan, columns=tuple(columns))
 
 
-def _has_subqueries(plan: nodes.PlanNode) -> bool:
-    return any(
-        isinstance(node, nodes.SingleRow) or any(map(has_subquery, nodes.expressions(node)))
-        for node in nodes.walk_plan(plan)
-    )
+def _subqueries(plan: nodes.PlanNode) -> set[type]:
+    """The kinds of subqueries in a plan: in its expressions, and rows that queries assign."""
+    found: set[type] = set()
+    for node in nodes.walk_plan(plan):
+        if type(node) is nodes.SingleRow:
+            found.add(nodes.SingleRow)
+        for expression in nodes.expressions(node):
+            found.update([type(part) for part in walk(expression) if type(part) in SUBQUERIES])
+    return found
+
+
+def _kinds(plan: nodes.PlanNode) -> set[type]:
+    """The kinds of nodes that a plan is made of."""
+    return set(map(type, nodes.walk_plan(plan)))
 
 
 def physical_cost(plan: nodes.PlanNode, context: RuleContext) -> float:
@@ -159,7 +201,7 @@ def _optimize_subqueries(
 ) -> nodes.PlanNode:
     def in_expression(expression: BoundExpression) -> BoundExpression:
         expression = map_children(expression, in_expression)
-        if isinstance(expression, ScalarSubquery | Exists | InSubquery | Quantified):
+        if isinstance(expression, SUBQUERIES):
             return replace(expression, plan=optimize(expression.plan, context, rules))
         return expression
 

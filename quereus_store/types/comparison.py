@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -114,6 +115,7 @@ def _mode(left: LogicalType, right: LogicalType) -> ComparisonMode:
     return ComparisonMode.MIXED
 
 
+@lru_cache(maxsize=1024)
 def comparison_plan(left: LogicalType, right: LogicalType) -> ComparisonPlan:
     """Decide casts and mode for two operands of these declared types."""
     left_cast, right_cast = _coercion(left, right), _coercion(right, left)

@@ -252,6 +252,7 @@ def _with_nulls(recipe: KeyRecipe, nulls_low: bool) -> KeyRecipe:
     return _recipe(Template(source, recipe.template.names))
 
 
+@functools.lru_cache(maxsize=512)
 def order_key(
     logical_type: LogicalType,
     nullable: bool,
@@ -274,6 +275,7 @@ def order_key(
     return _with_nulls(recipe, nulls_low)
 
 
+@functools.lru_cache(maxsize=512)
 def reversed_key(
     logical_type: LogicalType, nullable: bool, collation: Collation = BINARY, *, nulls_first: bool = True
 ) -> KeyRecipe:
@@ -336,6 +338,7 @@ def _custom_identity(logical_type: LogicalType) -> KeyRecipe:
     return _custom_order(logical_type) if logical_type.key is not None else _any_identity(BINARY)
 
 
+@functools.lru_cache(maxsize=512)
 def identity_key(logical_type: LogicalType, nullable: bool, collation: Collation = BINARY) -> KeyRecipe:
     """The hashable key for DISTINCT, GROUP BY, joins and UNIQUE (types-and-values, section 15).
 

@@ -111,7 +111,7 @@ def expression(text: str, source: str = "crew", **types: LogicalType) -> BoundEx
     """An expression, bound over a table."""
     plan = bind(f"select {text} as e from {source}", **types)
     while not isinstance(plan, Project):
-        plan = next(inputs(plan))
+        plan = inputs(plan)[0]
     return plan.expressions[0]
 
 

@@ -13,7 +13,7 @@ def grouping(sql: str) -> Aggregate:
     """The grouping of a query."""
     plan: PlanNode = bind(sql)
     while not isinstance(plan, Aggregate):
-        plan = next(inputs(plan))
+        plan = inputs(plan)[0]
     return plan
 
 

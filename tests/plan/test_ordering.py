@@ -13,7 +13,7 @@ def order(sql: str) -> list[str]:
     """The terms of a query's sort, as text."""
     plan: PlanNode = bind(sql)
     while not isinstance(plan, Sort):
-        plan = next(inputs(plan))
+        plan = inputs(plan)[0]
     return [
         show(term.expression)
         + (" desc" if term.descending else "")

@@ -13,7 +13,7 @@ def operation(sql: str) -> SetOperation:
     """The outermost set operation of a query."""
     plan: PlanNode = bind(sql)
     while not isinstance(plan, SetOperation):
-        plan = next(inputs(plan))
+        plan = inputs(plan)[0]
     return plan
 
 

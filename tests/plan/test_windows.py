@@ -16,7 +16,7 @@ def windows(sql: str) -> list[Window]:
     while plan is not None:
         if isinstance(plan, Window):
             found.append(plan)
-        plan = next(inputs(plan), None)
+        plan = next(iter(inputs(plan)), None)
     return found
 
 

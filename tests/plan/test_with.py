@@ -15,7 +15,7 @@ def recursion(sql: str) -> Recursion:
     assert isinstance(plan, With)
     found = plan.tables[0].plan
     while not isinstance(found, Recursion):
-        found = next(inputs(found))
+        found = inputs(found)[0]
     return found
 
 

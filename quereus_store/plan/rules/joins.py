@@ -62,21 +62,26 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     left_rows = context.estimates.rows(node.left)
     right_rows = context.estimates.rows(node.right)
     flags = node.left_flag is not None or node.right_flag is not None
-    # What a merge reads costs less than what goes into a large hash table.
-    merged = any(_merge_orders(node, pair, context) for pair in pairs)
-    seek = LOOKUP * (_MERGED_FACTOR if merged else 1.0)
-    if node.kind in _INDEXABLE and node.left_flag is None:
+    if node.kind in _INDEXABLE and node.left_flag is None and left_rows * LOOKUP < right_rows:
         lookup = _index_join(node, node.left, node.right, pairs, rest, context)
-        if lookup is not None and left_rows * seek * max(1.0, lookup.inner.access.rows) < right_rows:
+        if lookup is not None and left_rows * _seek(node, pairs, lookup, context) < right_rows:
             return lookup
     if node.kind is JoinKind.INNER and not flags:
         swapped = [KeyPair(pair.right, pair.left, pair.using, pair.conjunct) for pair in pairs]
-        lookup = _index_join(node, node.right, node.left, swapped, rest, context)
-        if lookup is not None and right_rows * seek * max(1.0, lookup.inner.access.rows) < left_rows:
-            return lookup
+        if right_rows * LOOKUP < left_rows:
+            lookup = _index_join(node, node.right, node.left, swapped, rest, context)
+            if lookup is not None and right_rows * _seek(node, pairs, lookup, context) < left_rows:
+                return lookup
         if _cost_to_hash(node.left, left_rows, swapped) < _cost_to_hash(node.right, right_rows, pairs):
             return _keyed_join(replace(node, left=node.right, right=node.left), swapped, rest, context)
     return _keyed_join(node, pairs, rest, context)
+
+
+def _seek(node: nodes.Join, pairs: Sequence[KeyPair], lookup: nodes.IndexJoin, context: RuleContext) -> float:
+    """What looking up the matches of one row costs, against reading a row of the other side."""
+    # What a merge reads costs less than what goes into a large hash table.
+    merged = any(_merge_orders(node, pair, context) for pair in pairs)
+    return LOOKUP * (_MERGED_FACTOR if merged else 1.0) * max(1.0, lookup.inner.access.rows)
 
 
 def _keyed_join(
