@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from quereus_store.errors.codes import StatusCode
+from quereus_store.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourcePosition:
     """Where in a statement's text something stands: line and column, from 1."""
 

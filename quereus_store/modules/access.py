@@ -26,7 +26,6 @@ Chapter: store-and-modules, section 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from math import log2, sqrt
 
 from quereus_store.modules.contract import (
@@ -38,6 +37,7 @@ from quereus_store.modules.contract import (
     ColumnOrder,
     Comparison,
 )
+from quereus_store.records import record
 from quereus_store.schema.objects import IndexPart, IndexSchema, TableSchema, fold
 from quereus_store.types.collations import honours_collation
 
@@ -54,7 +54,7 @@ _LOWER = frozenset((Comparison.GREATER, Comparison.GREATER_OR_EQUAL))
 _UPPER = frozenset((Comparison.LESS, Comparison.LESS_OR_EQUAL))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Costs:
     """What reading costs, one scanned row being 1: fetching a row for an index entry, and finding a place."""
 
@@ -66,7 +66,7 @@ _COSTS = Costs()
 _LISTED = frozenset((Comparison.IN,))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Way:
     """A key to go by; ``tail`` are the parts that order rows with equal keys."""
 
@@ -77,7 +77,7 @@ class _Way:
     rows: float
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Match:
     """The constraints that a way uses, by their positions in the request."""
 

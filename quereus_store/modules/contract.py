@@ -38,11 +38,11 @@ presence is asked with ``isinstance``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.records import record
 from quereus_store.schema.objects import Catalog, IndexSchema, LensSnapshot, TableSchema, UniqueConstraint
 from quereus_store.sql import nodes
 from quereus_store.types.collations import Collation
@@ -73,7 +73,7 @@ class Comparison(StrEnum):
     GREATER_OR_EQUAL = ">="
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnConstraint:
     """``column op value`` with the collation under which the query compares.
 
@@ -93,7 +93,7 @@ class ColumnConstraint:
     share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnOrder:
     """One term of an ordering: a column, its direction, where NULLs go, its collation."""
 
@@ -103,7 +103,7 @@ class ColumnOrder:
     collation: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccessRequest:
     """What a query wants of one table; ``implied`` lists the partial indexes whose predicate it implies."""
 
@@ -124,7 +124,7 @@ class AccessKind(StrEnum):
     RANGES = "ranges"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccessPath:
     """A way into a table: which index and how its key is bounded.
 
@@ -143,7 +143,7 @@ class AccessPath:
     reverse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccessPlan:
     """A module's offer: the path, what each constraint's role in it is, order, cost and rows.
 
@@ -190,7 +190,7 @@ class UniqueViolation(Exception):
         self.existing = existing
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Conflict:
     """One existing row that a new row collides with; ``constraint`` is None for the primary key."""
 
@@ -455,7 +455,7 @@ class LensListener(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CatalogProblem:
     """A catalog entry that could not be brought back: its text and why."""
 
@@ -463,7 +463,7 @@ class CatalogProblem:
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoadedCatalog:
     """What a persistent module remembers: a catalog of its objects, and what failed."""
 

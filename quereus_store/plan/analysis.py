@@ -11,7 +11,6 @@ from quereus_store.plan.expressions import (
     BoundExpression,
     Call,
     ColumnRef,
-    subplans,
     walk,
 )
 
@@ -31,9 +30,12 @@ def is_deterministic(plan: nodes.PlanNode) -> bool:
 def is_deterministic_expression(expression: BoundExpression) -> bool:
     """Whether an expression gives the same value for the same columns within one statement."""
     for part in walk(expression):
-        if isinstance(part, Call | AggregateCall) and not part.function.deterministic:
+        if isinstance(part, Call | AggregateCall):
+            if not part.function.deterministic:
+                return False
+        elif isinstance(part, SUBQUERIES) and not is_deterministic(part.plan):
             return False
-    return all(is_deterministic(plan) for plan in subplans(expression))
+    return True
 
 
 def has_subquery(expression: BoundExpression) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
@@ -14,23 +13,21 @@ from quereus_store.plan.expressions import (
     Conjunction,
     InList,
 )
+from quereus_store.records import record
 from quereus_store.types import BOOLEAN
 
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def conjuncts(predicate: BoundExpression | None) -> Iterator[BoundExpression]:
+def conjuncts(predicate: BoundExpression | None) -> list[BoundExpression]:
     """The operands that must all be true; BETWEEN over a column counts as its two halves."""
     if predicate is None:
-        return
+        return []
     if isinstance(predicate, Conjunction):
-        for operand in predicate.operands:
-            yield from conjuncts(operand)
-    elif isinstance(predicate, Between) and isinstance(predicate.low.left, ColumnRef):
-        yield predicate.low
-        yield predicate.high
-    else:
-        yield predicate
+        return [part for operand in predicate.operands for part in conjuncts(operand)]
+    if isinstance(predicate, Between) and isinstance(predicate.low.left, ColumnRef):
+        return [predicate.low, predicate.high]
+    return [predicate]
 
 
 def conjunction(operands: Sequence[BoundExpression]) -> BoundExpression | None:
@@ -49,7 +46,7 @@ def filtered(plan: nodes.PlanNode, predicates: Sequence[BoundExpression]) -> nod
     return plan if predicate is None else nodes.Filter(plan.columns, plan, predicate)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnComparison:
     """A conjunct that compares one column with something that is no column of the same relation."""
 

@@ -16,7 +16,7 @@ windows and set operations, after which another set of rows would be seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from quereus_store.plan import nodes
@@ -24,12 +24,13 @@ from quereus_store.plan.analysis import has_subquery, is_deterministic_expressio
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered
 from quereus_store.plan.expressions import BoundExpression, reference
 from quereus_store.plan.nodes import JoinKind
+from quereus_store.records import record
 
 _INNER = frozenset({JoinKind.INNER, JoinKind.CROSS})
 _LEFT_ONLY = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Independent:
     """A subquery without its ties: a plan, and the conditions on an outer row and one of the plan's."""
 
@@ -37,7 +38,7 @@ class Independent:
     conditions: tuple[BoundExpression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Surroundings:
     """The outer columns, and whether only the set of the subquery's rows matters."""
 

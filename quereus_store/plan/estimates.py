@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +43,7 @@ from quereus_store.plan.expressions import (
     reference,
 )
 from quereus_store.plan.nodes import JoinKind
+from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types.sortkeys import order_key
 
@@ -57,7 +57,7 @@ _LIST_SHARE = 0.2
 _OTHER_SHARE = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnEstimate:
     """What is known of a table's column; ``distinct`` is None without statistics."""
 

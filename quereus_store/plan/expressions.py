@@ -13,14 +13,15 @@ column numbers that it does not produce.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from operator import is_not
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import AggregateFunction, ScalarFunction
+from quereus_store.records import record
 from quereus_store.types import CollationContribution, LogicalType
 from quereus_store.types.comparison import ListPlan
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from quereus_store.plan.nodes import PlanNode
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Column:
     """A column flowing through a plan: its number, output name and static properties."""
 
@@ -39,7 +40,7 @@ class Column:
     collation: CollationContribution | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BoundExpression:
     """Base of all bound expressions: static type, nullability, contributed collation."""
 
@@ -48,7 +49,7 @@ class BoundExpression:
     collation: CollationContribution | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Literal(BoundExpression):
     """A constant; the documents 1, 1.0 and ``true`` are three, though Python has them equal."""
 
@@ -69,14 +70,14 @@ class Literal(BoundExpression):
         return hash((type(self.value), known, self.type))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parameter(BoundExpression):
     """A bound parameter: its position from 0, or its name."""
 
     slot: int | str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ContextValue(BoundExpression):
     """A value of the mutation context, which is evaluated once before the statement: its number there."""
 
@@ -84,7 +85,7 @@ class ContextValue(BoundExpression):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnRef(BoundExpression):
     """The value of a column."""
 
@@ -97,14 +98,14 @@ def reference(column: Column) -> ColumnRef:
     return ColumnRef(column.type, column.nullable, column.collation, column.id, column.name)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast(BoundExpression):
     """Lenient conversion to ``type`` (types-and-values, section 13)."""
 
     operand: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Arithmetic(BoundExpression):
     """A binary ``+ - * / % & | << >>``."""
 
@@ -113,7 +114,7 @@ class Arithmetic(BoundExpression):
     right: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Negation(BoundExpression):
     """A prefix ``-``, ``+`` or ``~``."""
 
@@ -121,7 +122,7 @@ class Negation(BoundExpression):
     operand: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Concat(BoundExpression):
     """``left || right``."""
 
@@ -129,7 +130,7 @@ class Concat(BoundExpression):
     right: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparison(BoundExpression):
     """``= != < <= > >=`` under a collation, or the null-safe ``is`` / ``is not`` (IS DISTINCT FROM)."""
 
@@ -139,7 +140,7 @@ class Comparison(BoundExpression):
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Between(BoundExpression):
     """``low <= operand <= high``, each bound with its own collation; operand evaluated once.
 
@@ -150,7 +151,7 @@ class Between(BoundExpression):
     high: Comparison
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InList(BoundExpression):
     """``operand in (items)``; ``using`` is the merged collation, coercions are already applied."""
 
@@ -159,21 +160,21 @@ class InList(BoundExpression):
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Conjunction(BoundExpression):
     """AND of two or more operands, three-valued."""
 
     operands: tuple[BoundExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Disjunction(BoundExpression):
     """OR of two or more operands, three-valued."""
 
     operands: tuple[BoundExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ExclusiveOr(BoundExpression):
     """XOR, NULL if a side is NULL."""
 
@@ -181,7 +182,7 @@ class ExclusiveOr(BoundExpression):
     right: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Not(BoundExpression):
     """NOT, three-valued."""
 
@@ -196,7 +197,7 @@ class Truth(StrEnum):
     FALSE = "false"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IsTest(BoundExpression):
     """``operand is [not] null/true/false``; never NULL."""
 
@@ -214,7 +215,7 @@ class PatternKind(StrEnum):
     REGEXP = "regexp"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PatternMatch(BoundExpression):
     """``operand like pattern escape e`` and its kin."""
 
@@ -224,7 +225,7 @@ class PatternMatch(BoundExpression):
     escape: BoundExpression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Case(BoundExpression):
     """Searched CASE; the binder turns a simple CASE into comparisons.
 
@@ -238,14 +239,14 @@ class Case(BoundExpression):
     shared_id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Coalesce(BoundExpression):
     """The first operand that is not NULL; later ones are not evaluated."""
 
     operands: tuple[BoundExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Extremum(BoundExpression):
     """``greatest`` / ``least``: compares ``keys`` and gives the matching one of ``operands``; skips NULL."""
 
@@ -256,7 +257,7 @@ class Extremum(BoundExpression):
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NullIf(BoundExpression):
     """``operand`` unless ``condition`` is true, then NULL."""
 
@@ -264,7 +265,7 @@ class NullIf(BoundExpression):
     condition: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call(BoundExpression):
     """A scalar function call; ``position`` is for the message when it fails."""
 
@@ -273,7 +274,7 @@ class Call(BoundExpression):
     position: SourcePosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SortTerm:
     """One term of an ORDER BY; NULLs come first unless ``nulls_last``."""
 
@@ -283,7 +284,7 @@ class SortTerm:
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AggregateCall(BoundExpression):
     """An aggregate over the rows of a group; stands only in Aggregate and Window nodes."""
 
@@ -295,7 +296,7 @@ class AggregateCall(BoundExpression):
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScalarSubquery(BoundExpression):
     """The only value of a one-column query: NULL for no row, an error at ``position`` for several."""
 
@@ -303,14 +304,14 @@ class ScalarSubquery(BoundExpression):
     position: SourcePosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Exists(BoundExpression):
     """Whether a query has a row."""
 
     plan: PlanNode
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InSubquery(BoundExpression):
     """``operands in (query)``: one operand, or a row value of several.
 
@@ -324,7 +325,7 @@ class InSubquery(BoundExpression):
     using: tuple[str, ...] = ("BINARY",)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Quantified(BoundExpression):
     """``operand op any/all (query)``: three-valued over the plan's single column ``column``."""
 
@@ -380,14 +381,17 @@ class _OperandFields(dict[type, tuple[str, ...]]):
 _OPERAND_FIELDS = _OperandFields()
 
 
-def _expressions_in(value: Any) -> Iterator[BoundExpression]:
-    if isinstance(value, BoundExpression):
-        yield value
-    elif isinstance(value, SortTerm):
-        yield value.expression
-    elif isinstance(value, tuple):
+def _expressions_in(value: Any) -> list[BoundExpression]:
+    if isinstance(value, SortTerm):
+        return [value.expression]
+    found: list[BoundExpression] = []
+    if isinstance(value, tuple):
         for item in value:
-            yield from _expressions_in(item)
+            if isinstance(item, BoundExpression):
+                found.append(item)
+            else:
+                found += _expressions_in(item)
+    return found
 
 
 def walk(expression: BoundExpression) -> list[BoundExpression]:

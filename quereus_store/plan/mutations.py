@@ -23,15 +23,16 @@ follows the catalog.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from quereus_store.errors import Error
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.plan.nodes import CommonTable, PlanNode
+from quereus_store.records import record
 from quereus_store.schema.objects import CheckConstraint, ConflictAction, TableSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GeneratedPlan:
     """A generated column: its position and its value over ``new``, whose earlier columns are filled in."""
 
@@ -40,7 +41,7 @@ class GeneratedPlan:
     converts: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NotNullPlan:
     """A NOT NULL column and what a NULL in it does; ``substitute`` (for REPLACE) reads ``new``."""
 
@@ -49,7 +50,7 @@ class NotNullPlan:
     substitute: BoundExpression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CheckPlan:
     """A CHECK over ``new`` and ``old``; ``deferred`` ones read other rows and are judged at commit."""
 
@@ -58,7 +59,7 @@ class CheckPlan:
     deferred: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ReturningPlan:
     """RETURNING: one expression over ``new`` and ``old`` for each column."""
 
@@ -66,7 +67,7 @@ class ReturningPlan:
     expressions: tuple[BoundExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ContextPlan:
     """The mutation context: what each variable means, and the ``values`` to evaluate before all else.
 
@@ -77,7 +78,7 @@ class ContextPlan:
     values: tuple[BoundExpression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpsertPlan:
     """One ON CONFLICT clause.
 
@@ -96,7 +97,7 @@ class UpsertPlan:
     checks: tuple[CheckPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MutationPlan:
     """What all three have: the table, CTEs in sight of every part, the source, the row images.
 
@@ -118,7 +119,7 @@ class MutationPlan:
     beside: tuple[Column, ...] = field(default=(), kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InsertPlan(MutationPlan):
     """INSERT: ``row`` gives each column's value over the source's columns (None where generated).
 
@@ -132,7 +133,7 @@ class InsertPlan(MutationPlan):
     batchable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpdatePlan(MutationPlan):
     """UPDATE: the source gives the whole old row (``old``, in order), the values assigned, then ``beside``.
 
@@ -147,14 +148,14 @@ class UpdatePlan(MutationPlan):
     matches_once: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeletePlan(MutationPlan):
     """DELETE: the source gives whole old rows; with USING (``matches_once`` False) maybe some twice."""
 
     matches_once: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SequencePlan(MutationPlan):
     """Several mutations over the rows of one query: ``source``, which is run once, before any of them.
 

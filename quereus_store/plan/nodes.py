@@ -9,8 +9,8 @@ clash; an operator that passes a column on keeps its number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from operator import is_not
 from typing import Any
@@ -32,17 +32,18 @@ from quereus_store.plan.expressions import (
     walk,
     with_changes,
 )
+from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PlanNode:
     """Base of all plan nodes; ``columns`` is the output, in order."""
 
     columns: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableScan(PlanNode):
     """All rows of a table; one column per table column that is kept, ``positions`` says which.
 
@@ -55,7 +56,7 @@ class TableScan(PlanNode):
     committed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexAccess(PlanNode):
     """Physical: a table read through an access path.
 
@@ -77,14 +78,14 @@ class IndexAccess(PlanNode):
     conditions: tuple[BoundExpression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Values(PlanNode):
     """Literal rows; with no columns and one row it is the input of a query without FROM."""
 
     rows: tuple[tuple[BoundExpression, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ParameterRows(PlanNode):
     """The rows of parameters that a statement is run for (executemany).
 
@@ -94,7 +95,7 @@ class ParameterRows(PlanNode):
     slots: tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GivenRows(PlanNode):
     """The rows that whoever runs the program hands over: the list ``rt.given[slot]``.
 
@@ -105,7 +106,7 @@ class GivenRows(PlanNode):
     estimate: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableFunctionScan(PlanNode):
     """The rows of a table-valued function; arguments may refer to columns on its left (lateral)."""
 
@@ -115,7 +116,7 @@ class TableFunctionScan(PlanNode):
     position: SourcePosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Filter(PlanNode):
     """Rows for which the predicate is true."""
 
@@ -123,7 +124,7 @@ class Filter(PlanNode):
     predicate: BoundExpression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Project(PlanNode):
     """One expression per output column."""
 
@@ -143,7 +144,7 @@ class JoinKind(StrEnum):
     ANTI = "anti"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Join(PlanNode):
     """A join; columns are the left's, the right's, then the match flags.
 
@@ -160,7 +161,7 @@ class Join(PlanNode):
     right_flag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class HashJoin(PlanNode):
     """Physical: equality join by a hash table over the right side's keys.
 
@@ -178,7 +179,7 @@ class HashJoin(PlanNode):
     right_flag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MergeJoin(PlanNode):
     """Physical: equality join of two inputs that come in ascending order of their keys.
 
@@ -200,7 +201,7 @@ class MergeJoin(PlanNode):
     right_flag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexJoin(PlanNode):
     """Physical: for each batch of left rows, look the right side up by key in one call.
 
@@ -215,7 +216,7 @@ class IndexJoin(PlanNode):
     right_flag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Aggregate(PlanNode):
     """Grouping: columns are the keys, then the aggregates.
 
@@ -260,7 +261,7 @@ class FrameExclusion(StrEnum):
     TIES = "ties"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Frame:
     """A window frame; offsets are expressions without columns."""
 
@@ -272,7 +273,7 @@ class Frame:
     exclusion: FrameExclusion = FrameExclusion.NO_OTHERS
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowCall:
     """One window function: a ranking function by name, or an aggregate."""
 
@@ -285,7 +286,7 @@ class WindowCall:
     using: str = "BINARY"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Window(PlanNode):
     """Window functions over one partitioning and ordering; columns are the input's, then one per call."""
 
@@ -296,7 +297,7 @@ class Window(PlanNode):
     calls: tuple[WindowCall, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Distinct(PlanNode):
     """Rows without repeats, first met kept; ``using`` holds the collation of each column."""
 
@@ -304,7 +305,7 @@ class Distinct(PlanNode):
     using: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sort(PlanNode):
     """Rows in order; stable."""
 
@@ -312,7 +313,7 @@ class Sort(PlanNode):
     terms: tuple[SortTerm, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limit(PlanNode):
     """The first ``count`` rows after ``offset``; either may be absent."""
 
@@ -321,7 +322,7 @@ class Limit(PlanNode):
     offset: BoundExpression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SingleRow(PlanNode):
     """At most one row: several are the error of a scalar subquery, at ``position``."""
 
@@ -329,7 +330,7 @@ class SingleRow(PlanNode):
     position: SourcePosition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TopN(PlanNode):
     """Physical: Sort and Limit in one."""
 
@@ -348,7 +349,7 @@ class SetKind(StrEnum):
     DIFF = "diff"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetOperation(PlanNode):
     """Two inputs of equal width, matched by position; ``using`` holds a collation per column.
 
@@ -365,7 +366,7 @@ class SetOperation(PlanNode):
     right_flag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CommonTable:
     """A WITH member: evaluated at most once per execution.
 
@@ -381,7 +382,7 @@ class CommonTable:
     shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class With(PlanNode):
     """Binds common tables, in order, around a body."""
 
@@ -389,7 +390,7 @@ class With(PlanNode):
     body: PlanNode
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CommonTableScan(PlanNode):
     """The rows of a common table (or, inside a recursion, its working set), under new column numbers."""
 
@@ -397,7 +398,7 @@ class CommonTableScan(PlanNode):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Recursion(PlanNode):
     """A recursive common table: seed, then ``step`` over the working set ``table_id`` until no row is new.
 
@@ -416,7 +417,7 @@ class Recursion(PlanNode):
     position: SourcePosition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MutationScan(PlanNode):
     """The RETURNING rows of a data-modifying member; runs once per statement execution."""
 
@@ -470,17 +471,19 @@ def expressions(node: PlanNode) -> list[BoundExpression]:
     return found
 
 
-def _expressions_in(value: Any) -> Iterator[BoundExpression]:
-    if isinstance(value, BoundExpression):
-        yield value
-    elif isinstance(value, SortTerm):
-        yield value.expression
-    elif isinstance(value, Frame | WindowCall):
-        for field in fields(value):
-            yield from _expressions_in(getattr(value, field.name))
-    elif isinstance(value, tuple):
+def _expressions_in(value: Any) -> list[BoundExpression]:
+    if isinstance(value, SortTerm):
+        return [value.expression]
+    if isinstance(value, Frame | WindowCall):
+        value = tuple([getattr(value, each.name) for each in fields(value)])
+    found: list[BoundExpression] = []
+    if isinstance(value, tuple):
         for item in value:
-            yield from _expressions_in(item)
+            if isinstance(item, BoundExpression):
+                found.append(item)
+            else:
+                found += _expressions_in(item)
+    return found
 
 
 def walk_plan(node: PlanNode) -> list[PlanNode]:
@@ -490,9 +493,10 @@ def walk_plan(node: PlanNode) -> list[PlanNode]:
     while waiting:
         part = waiting.pop()
         parts.append(part)
-        below = inputs(part)
-        below.reverse()
-        waiting += below
+        if _INPUT_FIELDS[type(part)]:
+            below = inputs(part)
+            below.reverse()
+            waiting += below
     return parts
 
 
@@ -501,7 +505,7 @@ def free_columns(node: PlanNode) -> frozenset[int]:
     used: set[int] = set()
     produced: set[int] = set()
     for part in walk_plan(node):
-        produced.update(column.id for column in part.columns)
+        produced.update([column.id for column in part.columns])
         for expression in expressions(part):
             used |= referenced_columns(expression)
     return frozenset(used - produced)

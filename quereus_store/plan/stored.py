@@ -16,7 +16,7 @@ What is left of it (:class:`Remainder`) has to be said in terms of the stored co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery
@@ -30,10 +30,11 @@ from quereus_store.plan.expressions import (
     reference,
 )
 from quereus_store.plan.nodes import JoinKind, substitute
+from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredQuery:
     """A table that holds the rows of a plan, one column each, in order."""
 
@@ -53,7 +54,7 @@ def nothing_stored(tables: frozenset[tuple[str, str]]) -> Sequence[StoredQuery]:
 # --- blocks -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Block:
     """Inner joins, filters and projections taken apart.
 
@@ -103,7 +104,7 @@ def block_of(plan: nodes.PlanNode) -> Block | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remainder:
     """How a block follows from a stored one.
 
@@ -215,9 +216,8 @@ Cost = Callable[[nodes.PlanNode], float]
 
 def reads_much(plan: nodes.PlanNode, rows: Callable[[TableSchema], float]) -> bool:
     """Whether a plan reads any table that is worth the thought."""
-    return any(
-        isinstance(node, nodes.TableScan) and rows(node.table) >= LEAST_WORK for node in nodes.walk_plan(plan)
-    )
+    scans = [node for node in nodes.walk_plan(plan) if isinstance(node, nodes.TableScan)]
+    return any(rows(scan.table) >= LEAST_WORK for scan in scans)
 
 
 def cheapest(plan: nodes.PlanNode, others: Sequence[nodes.PlanNode], cost: Cost) -> nodes.PlanNode | None:

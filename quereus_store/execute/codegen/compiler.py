@@ -37,6 +37,7 @@ from quereus_store.modules.contract import Table
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
 from quereus_store.plan.expressions import BoundExpression, Column, InSubquery, subplans
+from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types import Collation
 from quereus_store.types.comparison import comparison_plan, comparison_template
@@ -58,7 +59,7 @@ class CompilerServices(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TransactionUse:
     """One transaction that a program reads in: of which module, current or committed state."""
 
@@ -66,7 +67,7 @@ class TransactionUse:
     committed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CompiledQuery:
     """A runnable plan: ``function(runtime)`` gives an iterable of batches of row tuples."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
+from quereus_store.records import record
 from quereus_store.types import BOOLEAN, DATE, DATETIME, INTEGER, NUMERIC, REAL, TEXT, TIME, TIMESTAMP
 
 NUMBERS = frozenset({INTEGER, REAL, NUMERIC, BOOLEAN, TIMESTAMP})
 TEXTS = frozenset({TEXT, DATE, TIME, DATETIME})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Strict:
     """A NULL-strict value: NULL exactly if one of ``guards`` (source of nullable operands) is."""
 

@@ -194,13 +194,27 @@ def ranges_rows(
 # -- order -----------------------------------------------------------------------
 
 
+SortPass = tuple[int, Callable[[Any], Any] | None, bool, str, bool]
+
+
+def sorting(*passes: SortPass) -> Callable[[list[Row]], list[Row]]:
+    """A function that sorts a list of rows in some passes, the last term first (:func:`sort_pass`)."""
+
+    def sort(rows: list[Row]) -> list[Row]:
+        for each in passes:
+            rows = sort_pass(rows, *each)
+        return rows
+
+    return sort
+
+
 def sort_pass(
     rows: list[Row],
     index: int,
     key: Callable[[Any], Any] | None,
     descending: bool,
     nulls: str,
-    only_nan: bool = False,
+    only_nan: bool,
 ) -> list[Row]:
     """One stable pass of a sort by one column.
 
@@ -290,16 +304,37 @@ def limit_batches(batches: Batches, count: Any, offset: Any = None) -> Iterator[
         yield batch
 
 
+def contenders(position: int, descending: bool, nullable: bool) -> Callable[[list[Row], Row], list[Row]]:
+    """A function of a batch and a row: the rows that, by one column that orders itself, do not come after it.
+
+    NULLs come first.  Asked this way round, NaN, which no operator orders, stays in.
+    """
+
+    def kept(batch: list[Row], last: Row) -> list[Row]:
+        bound = last[position]
+        if bound is None:
+            return [row for row in batch if row[position] is None]
+        if nullable and descending:
+            return [row for row in batch if (value := row[position]) is None or not value < bound]
+        if nullable:
+            return [row for row in batch if (value := row[position]) is None or not value > bound]
+        if descending:
+            return [row for row in batch if not row[position] < bound]
+        return [row for row in batch if not row[position] > bound]
+
+    return kept
+
+
 def top_rows(
     batches: Batches,
     sort: Callable[[list[Row]], list[Row]],
-    contenders: Callable[[list[Row], Row], list[Row]] | None,
+    contending: Callable[[list[Row], Row], list[Row]] | None,
     count: Any,
     offset: Any = None,
 ) -> list[Row]:
     """The rows that Sort and Limit would give, keeping few more than these.
 
-    ``contenders(batch, last)`` leaves out rows that by their first sort term come
+    ``contending(batch, last)`` leaves out rows that by their first sort term come
     after ``last``, the last row that still counts; None where that takes more than an operator.
     """
     skip = row_limit(offset, 0)
@@ -313,13 +348,25 @@ def top_rows(
     kept: list[Row] = []
     worst: Row | None = None
     for batch in batches:
-        if worst is not None and contenders is not None:
-            batch = contenders(batch, worst)
+        if worst is not None and contending is not None:
+            batch = contending(batch, worst)
         kept += batch
         if len(kept) > room:
             kept = sort(kept)[:last]
             worst = kept[-1]
     return sort(kept)[int(skip) : last]
+
+
+# -- joins -----------------------------------------------------------------------
+
+
+def rows_by(batches: Batches, position: int) -> dict[Any, Row]:
+    """Rows by a column that never holds the same value twice."""
+    table: dict[Any, Row] = {}
+    get = itemgetter(position)
+    for batch in batches:
+        table.update(zip(map(get, batch), batch, strict=True))
+    return table
 
 
 # -- sets ------------------------------------------------------------------------

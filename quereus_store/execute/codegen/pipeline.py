@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Clause:
     """One step of a loop body: ``for target in source`` or ``if source``."""
 
@@ -78,7 +79,7 @@ class Pipeline:
 
 def column_ids(columns: Sequence[Column]) -> tuple[int, ...]:
     """The numbers of columns."""
-    return tuple(column.id for column in columns)
+    return tuple([column.id for column in columns])
 
 
 def nested(clauses: Sequence[Clause], body: Callable[[], None], open_block: Callable[[str], object]) -> None:

@@ -8,7 +8,9 @@ objects, so that the source can be compiled, run and shown to the user.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -16,6 +18,16 @@ from quereus_store.types.templates import Template
 
 _INLINE_TYPES = (int, str, bytes, bool, type(None))
 _LONGEST_INLINE = 60
+
+
+class _Body(AbstractContextManager[None]):
+    """The indented part of a compound statement; one object does for all of a module."""
+
+    def __init__(self, module: SourceModule) -> None:
+        self._module = module
+
+    def __exit__(self, *_: object) -> None:
+        self._module.unindent()
 
 
 class SourceModule:
@@ -29,6 +41,7 @@ class SourceModule:
         self._counts: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._values: set[str] = set()
+        self._body = _Body(self)
 
     def name(self, stem: str) -> str:
         """A name that nothing else uses: the stem and a number."""
@@ -40,12 +53,14 @@ class SourceModule:
         """Add one line at the current indentation."""
         self.lines.append("    " * self._indent + text)
 
-    @contextmanager
-    def block(self, header: str) -> Iterator[None]:
+    def block(self, header: str) -> AbstractContextManager[None]:
         """A compound statement: its header, and its body indented."""
         self.line(header)
         self._indent += 1
-        yield
+        return self._body
+
+    def unindent(self) -> None:
+        """A compound statement ends."""
         self._indent -= 1
 
     @property
@@ -112,13 +127,19 @@ class SourceModule:
         """Compile the source and return the function of that name; raises TOOBIG beyond Python's limits."""
         namespace = dict(self.globals)
         try:
-            code = compile(self.text(), "<generated query>", "exec")
+            code = _compiled(self.text())
         except (SyntaxError, MemoryError) as error:
             if isinstance(error, SyntaxError) and "too many" not in str(error):
                 raise
             raise sql_error(StatusCode.TOOBIG, "Statement is nested too deeply.") from error
         exec(code, namespace)
         return namespace[entry]
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    """The code of a program; kept, since statements are often prepared again with other tables or globals."""
+    return compile(text, "<generated query>", "exec")
 
 
 def _written_out(value: Any) -> str | None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.plan.expressions import BoundExpression, Column
+from quereus_store.records import record
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
 from quereus_store.types import CollationRegistry, LogicalType, TypeRegistry
 
@@ -48,7 +49,7 @@ class References:
     parameters: dict[Slot, SourcePosition | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BindContext:
     """Everything that binding one statement depends on.
 
@@ -77,7 +78,7 @@ def stored_path(schema: str) -> tuple[str, ...]:
     return (schema,) if fold(schema) == DEFAULT_SCHEMA else (schema, DEFAULT_SCHEMA)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CommonTableEntry:
     """A common table in sight: shared under ``table_id``, or (``query`` set) bound anew at each use.
 
@@ -93,7 +94,7 @@ class CommonTableEntry:
     outer: Scope | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Environment:
     """Where a query stands: searched schemas, common tables in sight, views being expanded.
 

@@ -9,7 +9,6 @@ the first that is not NULL in a FULL join.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
@@ -39,13 +38,14 @@ from quereus_store.plan.nodes import (
     Values,
     free_columns,
 )
+from quereus_store.records import record
 from quereus_store.schema.manager import find_relation as find_stored
 from quereus_store.schema.objects import ViewSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import BOOLEAN, merge_contributions, merge_types
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bound:
     """A bound relation: plan, sources by qualifier, columns that unqualified names and ``*`` see."""
 

@@ -18,12 +18,13 @@ scope               names
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan.expressions import BoundExpression, Column, Literal, reference
+from quereus_store.records import record
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 
@@ -230,7 +231,7 @@ class AliasScope:
 RowImage = Mapping[str, BoundExpression | Error]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowScope:
     """The columns of one row of a table, under qualifiers.
 

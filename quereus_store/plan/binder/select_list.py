@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.scopes import FromScope
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, reference
 from quereus_store.plan.nodes import PlanNode, Project
+from quereus_store.records import record
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import column_name_text, unique_names
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Item:
     """One output of a select list: an expression as written, or a column that a star stands for."""
 

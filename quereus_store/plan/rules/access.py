@@ -9,7 +9,7 @@ the rest stays as a filter.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quereus_store.modules.contract import (
     AccessKind,
@@ -25,11 +25,12 @@ from quereus_store.plan.conditions import column_comparisons, conjuncts, filtere
 from quereus_store.plan.expressions import BoundExpression, ColumnRef, IsTest, Literal, Truth
 from quereus_store.plan.implication import implied_indexes
 from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.records import record
 from quereus_store.types import ANY, LogicalType
 from quereus_store.types.comparison import ComparisonMode, comparison_plan
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Offer:
     """A conjunct as a constraint on a column: what it was, and the values it compares with."""
 
@@ -133,8 +134,8 @@ def _served(offers: Sequence[Offer], access: AccessPlan) -> tuple[BoundExpressio
 
 
 def offers_of(scan: nodes.TableScan, predicates: Sequence[BoundExpression]) -> Iterator[Offer]:
-    own = frozenset(column.id for column in scan.columns)
-    positions = dict(zip((column.id for column in scan.columns), scan.positions, strict=True))
+    positions = dict(zip([column.id for column in scan.columns], scan.positions, strict=True))
+    own = frozenset(positions)
     for predicate in predicates:
         if has_subquery(predicate):
             continue

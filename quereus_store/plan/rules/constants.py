@@ -18,6 +18,7 @@ from quereus_store.plan.expressions import (
     BoundExpression,
     Call,
     Cast,
+    ColumnRef,
     Comparison,
     Concat,
     Conjunction,
@@ -26,6 +27,7 @@ from quereus_store.plan.expressions import (
     Literal,
     Negation,
     Not,
+    Parameter,
     children,
     map_children,
 )
@@ -51,6 +53,8 @@ def fold_constants(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode
 
 def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:
     """The expression with constant parts computed; its type and nullability stay announced."""
+    if isinstance(expression, ColumnRef | Literal | Parameter):
+        return expression
     if isinstance(expression, Between):
         return _fold_between(expression, context)
     expression = map_children(expression, lambda child: fold(child, context))

@@ -66,8 +66,8 @@ def _push_project(node: nodes.Project, wanted: Sequence[BoundExpression]) -> nod
 
 
 def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.PlanNode:
-    left_ids = frozenset(column.id for column in node.left.columns)
-    right_ids = frozenset(column.id for column in node.right.columns)
+    left_ids = frozenset([column.id for column in node.left.columns])
+    right_ids = frozenset([column.id for column in node.right.columns])
     kind = _strengthened(node, wanted, left_ids, right_ids)
     own = list(conjuncts(node.condition))
     to_left: list[BoundExpression] = []

@@ -10,7 +10,7 @@ side as the one to hash.  Sides that both come in the order of a key are merged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quereus_store.modules.contract import AccessKind, AccessPlan, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
@@ -23,6 +23,7 @@ from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext, bottom_up
 from quereus_store.plan.orders import KEEPS_LEFT_ORDER, ascending_key
 from quereus_store.plan.rules.access import seekable
+from quereus_store.records import record
 from quereus_store.types import Collation
 from quereus_store.types.comparison import ComparisonMode, comparison_plan
 
@@ -34,7 +35,7 @@ _HASHABLE_MODES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyPair:
     """An equality between the sides of a join."""
 
@@ -155,9 +156,9 @@ def _hash_join(node: nodes.Join, pairs: Sequence[KeyPair], rest: Sequence[BoundE
         node.kind,
         node.left,
         node.right,
-        tuple(pair.left for pair in pairs),
-        tuple(pair.right for pair in pairs),
-        tuple(pair.using for pair in pairs),
+        tuple([pair.left for pair in pairs]),
+        tuple([pair.right for pair in pairs]),
+        tuple([pair.using for pair in pairs]),
         conjunction(list(rest)),
         node.left_flag,
         node.right_flag,
@@ -166,8 +167,8 @@ def _hash_join(node: nodes.Join, pairs: Sequence[KeyPair], rest: Sequence[BoundE
 
 def key_pairs(node: nodes.Join, context: RuleContext) -> tuple[list[KeyPair], list[BoundExpression]]:
     """The equalities of a join's condition that a hash table can serve, and the other conjuncts."""
-    left_ids = frozenset(column.id for column in node.left.columns)
-    right_ids = frozenset(column.id for column in node.right.columns)
+    left_ids = frozenset([column.id for column in node.left.columns])
+    right_ids = frozenset([column.id for column in node.right.columns])
     pairs: list[KeyPair] = []
     rest: list[BoundExpression] = []
     for conjunct in conjuncts(node.condition):

@@ -16,7 +16,18 @@ from quereus_store.plan.optimizer import RuleContext
 
 def prune_columns(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Drop unread columns below the top."""
-    return _prune(plan, frozenset(column.id for column in plan.columns))
+    below = plan
+    while isinstance(below, _WHOLE):
+        below = below.input
+    if isinstance(below, nodes.Project):
+        below = below.input
+    if not any(isinstance(node, nodes.Project) for node in nodes.walk_plan(below)):
+        return plan
+    return _prune(plan, frozenset([column.id for column in plan.columns]))
+
+
+_WHOLE = (nodes.Filter, nodes.Limit, nodes.Sort, nodes.TopN)
+"""What reads no more of the rows below it than it gives: the whole of them, at the top."""
 
 
 def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
@@ -36,7 +47,7 @@ def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
     for expression in nodes.expressions(node):
         used |= nodes.referenced_columns(expression)
     if isinstance(node, _POSITIONAL):
-        return nodes.map_inputs(node, lambda child: _prune(child, frozenset(c.id for c in child.columns)))
+        return nodes.map_inputs(node, lambda child: _prune(child, frozenset([c.id for c in child.columns])))
     if isinstance(node, nodes.IndexJoin):
         # The look-up reads columns of the left side.
         for expression in nodes.expressions(node.inner):

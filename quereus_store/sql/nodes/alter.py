@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node, ObjectName, Statement
 from quereus_store.sql.nodes.ddl import ColumnDefinition, KeyColumn, ObjectKind, TableConstraint
 from quereus_store.sql.nodes.dml import Tag
@@ -20,7 +20,7 @@ class TagOperation(StrEnum):
     DROP = "drop"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TagChange(Node):
     """``set|add tags (k = v, …)`` (``tags``) or ``drop tags (k, …)`` (``keys``)."""
 
@@ -29,19 +29,19 @@ class TagChange(Node):
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AlterAction(Node):
     """Base of what ALTER TABLE can do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RenameTable(AlterAction):
     """``rename to n``."""
 
     new_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RenameColumn(AlterAction):
     """``rename column a to b``."""
 
@@ -49,7 +49,7 @@ class RenameColumn(AlterAction):
     new_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RenameConstraint(AlterAction):
     """``rename constraint a to b``."""
 
@@ -57,56 +57,56 @@ class RenameConstraint(AlterAction):
     new_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AddColumn(AlterAction):
     """``add [column] definition``."""
 
     definition: ColumnDefinition
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropColumn(AlterAction):
     """``drop [column] a``."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AddConstraint(AlterAction):
     """``add [constraint c] check|unique|foreign key …``."""
 
     constraint: TableConstraint
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropConstraint(AlterAction):
     """``drop constraint c``."""
 
     constraint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AlterPrimaryKey(AlterAction):
     """``alter primary key (columns)``."""
 
     columns: tuple[KeyColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetNotNull(AlterAction):
     """``alter column a set not null``."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropNotNull(AlterAction):
     """``alter column a drop not null``."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetDataType(AlterAction):
     """``alter column a set data type t``."""
 
@@ -114,7 +114,7 @@ class SetDataType(AlterAction):
     type_name: TypeName
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetDefault(AlterAction):
     """``alter column a set default e``."""
 
@@ -122,14 +122,14 @@ class SetDefault(AlterAction):
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropDefault(AlterAction):
     """``alter column a drop default``."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetCollation(AlterAction):
     """``alter column a set collate c``."""
 
@@ -137,7 +137,7 @@ class SetCollation(AlterAction):
     collation: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ChangeTags(AlterAction):
     """Tag verbs on the table itself, on ``column`` or on ``constraint``."""
 
@@ -146,7 +146,7 @@ class ChangeTags(AlterAction):
     constraint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetMaintained(AlterAction):
     """``set maintained [(columns)] as query``."""
 
@@ -154,12 +154,12 @@ class SetMaintained(AlterAction):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropMaintained(AlterAction):
     """``drop maintained``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AlterTable(Statement):
     """``alter table name action``."""
 
@@ -167,7 +167,7 @@ class AlterTable(Statement):
     action: AlterAction
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AlterObjectTags(Statement):
     """``alter view|materialized view|index name set|add|drop tags (…)``."""
 

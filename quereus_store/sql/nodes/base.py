@@ -9,12 +9,13 @@ spellings of one tree are equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from quereus_store.errors import SourcePosition
+from quereus_store.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourceSpan:
     """A statement's slice of its script: ``script[span.start:span.end]``, without the semicolon."""
 
@@ -22,31 +23,31 @@ class SourceSpan:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Node:
     """Anything in a syntax tree."""
 
     position: SourcePosition | None = field(default=None, compare=False, kw_only=True, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Expression(Node):
     """Anything that has a value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Statement(Node):
     """Anything that can be executed on its own."""
 
     span: SourceSpan | None = field(default=None, compare=False, kw_only=True, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Relation(Node):
     """Anything that may stand in a FROM clause."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ObjectName(Node):
     """The name of a schema object, as written: ``t`` or ``s.t``."""
 

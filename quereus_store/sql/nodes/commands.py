@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Statement
 from quereus_store.sql.nodes.expressions import Literal
 
@@ -24,40 +24,40 @@ class ExplainKind(StrEnum):
     ANALYZE = "analyze"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BeginTransaction(Statement):
     """``begin [deferred|immediate] [transaction]``."""
 
     mode: TransactionMode | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CommitTransaction(Statement):
     """``commit [transaction]``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RollbackTransaction(Statement):
     """``rollback [transaction] [to [savepoint] name]``."""
 
     savepoint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Savepoint(Statement):
     """``savepoint name``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ReleaseSavepoint(Statement):
     """``release [savepoint] name``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pragma(Statement):
     """``pragma name`` or ``pragma name = value``; a bare word is its text."""
 
@@ -65,7 +65,7 @@ class Pragma(Statement):
     value: Literal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Analyze(Statement):
     """``analyze``, ``analyze [s.]t``, ``analyze s.*`` (``schema`` without ``table``)."""
 
@@ -73,7 +73,7 @@ class Analyze(Statement):
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Explain(Statement):
     """``explain [query plan|code|analyze] statement``."""
 

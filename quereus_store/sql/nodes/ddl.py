@@ -6,9 +6,10 @@ schema can be rendered, hashed and compared as it was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node, ObjectName, Statement
 from quereus_store.sql.nodes.dml import ConflictAction, Tag
 from quereus_store.sql.nodes.expressions import Literal, TypeName
@@ -50,7 +51,7 @@ class ObjectKind(StrEnum):
     ASSERTION = "assertion"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModuleArgument(Node):
     """``value`` or ``name = value`` within the parentheses of USING."""
 
@@ -58,7 +59,7 @@ class ModuleArgument(Node):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModuleClause(Node):
     """``using module [(arguments)]``."""
 
@@ -66,7 +67,7 @@ class ModuleClause(Node):
     arguments: tuple[ModuleArgument, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ContextVariable(Node):
     """``name [type] [null]`` of a table's WITH CONTEXT."""
 
@@ -75,7 +76,7 @@ class ContextVariable(Node):
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Constraint(Node):
     """Base of all constraints: ``[constraint name] … [with tags (…)]``."""
 
@@ -83,19 +84,19 @@ class Constraint(Node):
     tags: tuple[Tag, ...] = field(default=(), kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NullConstraint(Constraint):
     """``null``: the column admits nulls."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NotNullConstraint(Constraint):
     """``not null [on conflict action]``."""
 
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnPrimaryKey(Constraint):
     """``primary key [asc|desc] [on conflict action]`` on a column."""
 
@@ -103,14 +104,14 @@ class ColumnPrimaryKey(Constraint):
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnUnique(Constraint):
     """``unique [on conflict action]`` on a column."""
 
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CheckConstraint(Constraint):
     """``check [on insert, …] (e) [on conflict action]``; ``operations`` empty if not written."""
 
@@ -119,21 +120,21 @@ class CheckConstraint(Constraint):
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DefaultConstraint(Constraint):
     """``default e``."""
 
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CollateConstraint(Constraint):
     """``collate name`` on a column."""
 
     collation: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GeneratedConstraint(Constraint):
     """``generated always as (e) [stored|virtual]``; VIRTUAL if not written."""
 
@@ -141,7 +142,7 @@ class GeneratedConstraint(Constraint):
     storage: GeneratedStorage = GeneratedStorage.VIRTUAL
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ForeignKeyReference(Node):
     """``references t [(columns)] [on delete …] [on update …] [[not] deferrable] [initially …]``."""
 
@@ -153,14 +154,14 @@ class ForeignKeyReference(Node):
     initially_deferred: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnReferences(Constraint):
     """``references …`` on a column."""
 
     reference: ForeignKeyReference
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class KeyColumn(Node):
     """``column [collate c] [asc|desc]`` of a table-level PRIMARY KEY."""
 
@@ -169,7 +170,7 @@ class KeyColumn(Node):
     collation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PrimaryKeyConstraint(Constraint):
     """``primary key (columns) [on conflict action]``; no columns: at most one row."""
 
@@ -177,7 +178,7 @@ class PrimaryKeyConstraint(Constraint):
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UniqueConstraint(Constraint):
     """``unique (columns) [on conflict action]``."""
 
@@ -185,7 +186,7 @@ class UniqueConstraint(Constraint):
     conflict_action: ConflictAction | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ForeignKeyConstraint(Constraint):
     """``foreign key (columns) references …``."""
 
@@ -196,7 +197,7 @@ class ForeignKeyConstraint(Constraint):
 TableConstraint = PrimaryKeyConstraint | UniqueConstraint | CheckConstraint | ForeignKeyConstraint
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnDefinition(Node):
     """``name [type] constraints… [with tags (…)]``."""
 
@@ -206,7 +207,7 @@ class ColumnDefinition(Node):
     tags: tuple[Tag, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MaintainedClause(Node):
     """``maintained [(columns)] as query``."""
 
@@ -214,7 +215,7 @@ class MaintainedClause(Node):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateTable(Statement):
     """``create table name [(…)] [using …] [maintained as …] [as query]``; ``query`` is CREATE TABLE AS."""
 
@@ -229,7 +230,7 @@ class CreateTable(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexedColumn(Node):
     """``e [collate c] [asc|desc]`` of an index; ``expression`` is a bare column in all that is supported."""
 
@@ -238,7 +239,7 @@ class IndexedColumn(Node):
     descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateIndex(Statement):
     """``create [unique] index name on t (…) [where e] [with tags (…)]``."""
 
@@ -251,7 +252,7 @@ class CreateIndex(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateView(Statement):
     """``create view name [(columns)] as query [with tags (…)]``."""
 
@@ -262,7 +263,7 @@ class CreateView(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateMaterializedView(Statement):
     """``create materialized view name [(columns)] [using module] as query [with tags (…)]``."""
 
@@ -274,7 +275,7 @@ class CreateMaterializedView(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CreateAssertion(Statement):
     """``create assertion name check (e)``."""
 
@@ -283,7 +284,7 @@ class CreateAssertion(Statement):
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DropObject(Statement):
     """``drop kind [if exists] name``."""
 
@@ -292,7 +293,7 @@ class DropObject(Statement):
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RefreshMaterializedView(Statement):
     """``refresh materialized view name``."""
 

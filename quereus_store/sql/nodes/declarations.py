@@ -6,8 +6,7 @@ with unqualified names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node, Statement
 from quereus_store.sql.nodes.ddl import (
     CreateAssertion,
@@ -20,7 +19,7 @@ from quereus_store.sql.nodes.ddl import (
 from quereus_store.sql.nodes.queries import Query
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SeedData(Node):
     """``seed table [(columns)] ((…), (…))``: rows a declaration brings along."""
 
@@ -29,7 +28,7 @@ class SeedData(Node):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IgnoredItem(Node):
     """A declared item of a kind that is reserved but not modelled (domain, collation, import)."""
 
@@ -42,7 +41,7 @@ DeclaredItem = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeclareSchema(Statement):
     """``declare [logical] schema name [version v] [using (…)] { items }``."""
 
@@ -53,7 +52,7 @@ class DeclareSchema(Statement):
     settings: tuple[ModuleArgument, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LensOverride(Node):
     """``view table as select …`` within a lens."""
 
@@ -61,7 +60,7 @@ class LensOverride(Node):
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DeclareLens(Statement):
     """``declare lens for schema over basis { overrides }``."""
 
@@ -70,14 +69,14 @@ class DeclareLens(Statement):
     overrides: tuple[LensOverride, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DiffSchema(Statement):
     """``diff schema [name]``."""
 
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ApplySchema(Statement):
     """``apply schema [name] [to version v] [options (…)] [with seed]``."""
 
@@ -87,7 +86,7 @@ class ApplySchema(Statement):
     with_seed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ExplainSchema(Statement):
     """``explain schema [name] [version v]``."""
 

@@ -7,10 +7,10 @@ two assignments; only ``set (a, b) = (query)`` keeps its own node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node, Relation, Statement
 from quereus_store.sql.nodes.expressions import Literal
 from quereus_store.sql.nodes.queries import (
@@ -34,7 +34,7 @@ class ConflictAction(StrEnum):
     REPLACE = "replace"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Tag(Node):
     """``key = value`` of WITH TAGS; the value is a text, number, boolean or null literal."""
 
@@ -42,7 +42,7 @@ class Tag(Node):
     value: Literal
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MultiAssignment(Node):
     """``(a, b, …) = (query)`` in SET; an Update keeps row values as single Assignments."""
 
@@ -50,12 +50,12 @@ class MultiAssignment(Node):
     query: Query | DataModification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DefaultValues(Node):
     """``default values`` as the source of an INSERT."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpsertClause(Node):
     """``on conflict [(columns) [where e]] do nothing | update set … [where e]``; no assignments: nothing."""
 
@@ -65,7 +65,7 @@ class UpsertClause(Node):
     where: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Insert(Statement):
     """``insert [or action] into t [(columns)] source [on conflict …] [returning …]``."""
 
@@ -81,7 +81,7 @@ class Insert(Statement):
     with_clause: WithClause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Update(Statement):
     """``update [or action] t set … [from …] [where …] [returning …]``."""
 
@@ -97,7 +97,7 @@ class Update(Statement):
     with_clause: WithClause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Delete(Statement):
     """``delete from t [using …] [where …] [returning …]``."""
 

@@ -18,11 +18,11 @@ written                                tree
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Quantifier(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Literal(Expression):
     """A constant; ``text`` is the source spelling of a number (``1.50``, ``0x1F``), else None."""
 
@@ -129,7 +129,7 @@ class Literal(Expression):
         return Literal(_KIND_OF_TYPE[type(value)], value)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parameter(Expression):
     """``?``, ``:1`` (``index`` from 1; ``numbered`` if written) or ``:name`` (also ``$name``, ``@name``)."""
 
@@ -138,7 +138,7 @@ class Parameter(Expression):
     numbered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnReference(Expression):
     """``c``, ``t.c`` or ``s.t.c``, spelled as written."""
 
@@ -147,7 +147,7 @@ class ColumnReference(Expression):
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UnaryOperation(Expression):
     """``-a``, ``+a``, ``~a``, ``not a``."""
 
@@ -155,7 +155,7 @@ class UnaryOperation(Expression):
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BinaryOperation(Expression):
     """``a op b``."""
 
@@ -164,7 +164,7 @@ class BinaryOperation(Expression):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PatternMatch(Expression):
     """``a like p [escape e]`` and its kin; negation is a UnaryOperation around it."""
 
@@ -174,7 +174,7 @@ class PatternMatch(Expression):
     escape: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IsTest(Expression):
     """``a is [not] null | true | false | unknown``."""
 
@@ -183,7 +183,7 @@ class IsTest(Expression):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IsDistinctFrom(Expression):
     """``a is [not] distinct from b``; ``a is b`` is the negated form."""
 
@@ -192,7 +192,7 @@ class IsDistinctFrom(Expression):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Between(Expression):
     """``a [not] between low and high``."""
 
@@ -202,7 +202,7 @@ class Between(Expression):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InList(Expression):
     """``a in (e, …)``, possibly empty; negation is a UnaryOperation around it."""
 
@@ -210,7 +210,7 @@ class InList(Expression):
     items: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InSubquery(Expression):
     """``a in (query)``; negation is a UnaryOperation around it."""
 
@@ -218,7 +218,7 @@ class InSubquery(Expression):
     query: Query | DataModification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class QuantifiedComparison(Expression):
     """``a op any (query)``, ``a op all (query)``."""
 
@@ -228,7 +228,7 @@ class QuantifiedComparison(Expression):
     query: Query | DataModification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WhenClause(Node):
     """``when condition then result`` of a CASE."""
 
@@ -236,7 +236,7 @@ class WhenClause(Node):
     result: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Case(Expression):
     """``case [operand] when … then … [else …] end``."""
 
@@ -245,7 +245,7 @@ class Case(Expression):
     otherwise: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TypeName(Node):
     """A type as written: ``integer``, ``varchar(5)``, ``double precision``."""
 
@@ -253,7 +253,7 @@ class TypeName(Node):
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast(Expression):
     """``cast(a as type)``."""
 
@@ -261,7 +261,7 @@ class Cast(Expression):
     type_name: TypeName
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Collate(Expression):
     """``a collate name``."""
 
@@ -269,7 +269,7 @@ class Collate(Expression):
     collation: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FunctionCall(Expression):
     """``f([distinct] a, … [order by …]) [filter (where …)]``; ``star`` for ``f(*)``."""
 
@@ -281,7 +281,7 @@ class FunctionCall(Expression):
     filter: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowCall(Expression):
     """``call over (…)`` or ``call over name``."""
 
@@ -289,27 +289,27 @@ class WindowCall(Expression):
     window: WindowSpecification | WindowReference
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Subquery(Expression):
     """``(query)`` used for its single value or row."""
 
     query: Query | DataModification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Exists(Expression):
     """``exists (query)``."""
 
     query: Query | DataModification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowValue(Expression):
     """``(a, b, …)``: two or more values compared as one (one, if written ``row(a)``)."""
 
     items: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DefaultValue(Expression):
     """The word DEFAULT in place of a value, in INSERT … VALUES and SET."""

@@ -10,10 +10,10 @@ A comma in FROM is a cross join whose right side is what stands after the comma.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from quereus_store.records import record
 from quereus_store.sql.nodes.base import Expression, Node, Relation, Statement
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class FrameExclusion(StrEnum):
     TIES = "ties"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assignment(Node):
     """``column = value`` in SET, WITH INVERSE, WITH DEFAULTS, WITH CONTEXT."""
 
@@ -89,7 +89,7 @@ class Assignment(Node):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OrderingTerm(Node):
     """``e [desc] [nulls first|last]`` of an ORDER BY."""
 
@@ -98,7 +98,7 @@ class OrderingTerm(Node):
     nulls: NullsPlacement | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FrameBound(Node):
     """One end of a window frame; ``offset`` only for PRECEDING and FOLLOWING."""
 
@@ -106,7 +106,7 @@ class FrameBound(Node):
     offset: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowFrame(Node):
     """``rows between … and … [exclude …]``; a single written bound ends at the current row."""
 
@@ -116,7 +116,7 @@ class WindowFrame(Node):
     exclusion: FrameExclusion | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowSpecification(Node):
     """``([base] [partition by …] [order by …] [frame])``; ``base`` names a window it refines."""
 
@@ -126,14 +126,14 @@ class WindowSpecification(Node):
     base: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowReference(Node):
     """``over name``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowDefinition(Node):
     """``name as (…)`` of a WINDOW clause."""
 
@@ -141,7 +141,7 @@ class WindowDefinition(Node):
     specification: WindowSpecification
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ResultColumn(Node):
     """``e [as alias] [with inverse (…)]`` of a select list or RETURNING."""
 
@@ -150,35 +150,35 @@ class ResultColumn(Node):
     inverse: tuple[Assignment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ResultStar(Node):
     """``*`` or ``t.*`` of a select list or RETURNING."""
 
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GroupingSet(Node):
     """``(a, b)`` or ``()`` as an element of GROUP BY."""
 
     expressions: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rollup(Node):
     """``rollup (…)``: every prefix of the elements."""
 
     elements: tuple[GroupingSet, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cube(Node):
     """``cube (…)``: every subset of the elements."""
 
     elements: tuple[GroupingSet, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GroupingSets(Node):
     """``grouping sets (…)``: the union of its elements."""
 
@@ -188,7 +188,7 @@ class GroupingSets(Node):
 GroupingElement: TypeAlias = Expression | GroupingSet | Rollup | Cube | GroupingSets
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MembershipFlag(Node):
     """``exists [left|right] as name`` after a join or set operator; side None if not written."""
 
@@ -196,7 +196,7 @@ class MembershipFlag(Node):
     side: Side | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableReference(Relation):
     """``[schema.]name [as alias [(columns)]]``: table, view or CTE."""
 
@@ -206,7 +206,7 @@ class TableReference(Relation):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FunctionSource(Relation):
     """``[lateral] f(args) [as alias [(columns)]]``."""
 
@@ -216,7 +216,7 @@ class FunctionSource(Relation):
     lateral: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SubquerySource(Relation):
     """``[lateral] (query) [as alias [(columns)]]``."""
 
@@ -226,7 +226,7 @@ class SubquerySource(Relation):
     lateral: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Join(Relation):
     """``left kind join right [on …|using (…)] [exists … as …]``."""
 
@@ -239,7 +239,7 @@ class Join(Relation):
     flags: tuple[MembershipFlag, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Select(Node):
     """``select … from … where … group by … having … window … qualify … with schema …``."""
 
@@ -254,14 +254,14 @@ class Select(Node):
     schema_path: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Values(Node):
     """``values (…), (…)``."""
 
     rows: tuple[tuple[Expression, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SetOperation(Node):
     """``left operator [all] [flags] right``; ``distinct`` unless ALL."""
 
@@ -279,7 +279,7 @@ class Materialization(StrEnum):
     NOT_MATERIALIZED = "not materialized"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CommonTableExpression(Node):
     """``name [(columns)] as [[not] materialized] (query)``."""
 
@@ -289,7 +289,7 @@ class CommonTableExpression(Node):
     materialization: Materialization | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WithClause(Node):
     """``with [recursive] … [option (maxrecursion n)]``; 0 means no limit."""
 
@@ -298,7 +298,7 @@ class WithClause(Node):
     max_recursion: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Query(Statement):
     """``[with …] body [order by …] [limit … [offset …]] [with defaults (…)]``."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
@@ -26,6 +26,7 @@ from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
+from quereus_store.records import record
 from quereus_store.types.sortkeys import identity_key
 
 
@@ -181,7 +182,7 @@ def attach_single(
     return left
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Matches:
     """The candidates of the other side for a left row.
 
@@ -239,6 +240,9 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     key = join_key(compiler, right, node.right_keys, node.using)
     if present and node.kind is JoinKind.FULL:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
+    position = _position_in_rows(right, row, key)
+    if position is not None and _unique_keys(node) and not _wants_keys(node):
+        return f"{module.helper(kernels.rows_by)}({right.source}, {position})"
     name = module.name("hashed")
     with module.block(f"def {name}():"):
         if _wants_keys(node):
@@ -253,6 +257,14 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
             compiler.row_loop(right, [f"table[{key}].append({row})"])
         module.line("return table")
     return f"{name}()"
+
+
+def _position_in_rows(pipeline: Pipeline, row: str, key: str) -> int | None:
+    """Where the key stands in the rows, if these are the batches' own and it is one of their columns."""
+    if row != pipeline.loop.target or pipeline.clauses or pipeline.per_batch or pipeline.prologue:
+        return None
+    stands = [index for index in range(len(pipeline.whole[row])) if key == f"{row}[{index}]"]
+    return stands[0] if stands else None
 
 
 def join_key(

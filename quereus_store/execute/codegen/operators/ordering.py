@@ -38,12 +38,12 @@ def sort(compiler: QueryCompiler, node: nodes.Sort) -> Pipeline:
         return _sort_by_computed_keys(compiler, node)
     rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
     gather = compiler.module.helper(kernels.gather)
-    name = write_sort(compiler, node.terms, positions)
+    order = sort_source(compiler, node.terms, positions)
     if compiler.memory_limit:
         key, kernel = sort_key(compiler, node.terms, positions), compiler.module.helper(external_sort)
-        return compiler.over_batches(f"{kernel}({rows}, {name}, {key}, {compiler.share()})", columns)
+        return compiler.over_batches(f"{kernel}({rows}, {order}, {key}, {compiler.share()})", columns)
     in_batches = compiler.module.helper(kernels.in_batches)
-    return compiler.over_batches(f"{in_batches}({name}({gather}({rows})))", columns)
+    return compiler.over_batches(f"{in_batches}({order}({gather}({rows})))", columns)
 
 
 def _is_sorted_by_computed_keys(compiler: QueryCompiler, node: nodes.Sort) -> bool:
@@ -96,7 +96,7 @@ def single_row(compiler: QueryCompiler, node: nodes.SingleRow) -> Pipeline:
 def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
     """Sorts while reading and keeps only what can still matter."""
     rows, columns, positions = sortable_rows(compiler, node.input, node.terms)
-    name = write_sort(compiler, node.terms, positions)
+    order = sort_source(compiler, node.terms, positions)
     count = constant_value(compiler, node.count)
     offset = constant_value(compiler, node.offset) if node.offset else "None"
     kernel = compiler.module.helper(kernels.top_rows)
@@ -104,9 +104,9 @@ def top(compiler: QueryCompiler, node: nodes.TopN) -> Pipeline:
     contenders = _contenders(compiler, node.terms[0], positions[0])
     if compiler.memory_limit:
         key, kernel = sort_key(compiler, node.terms, positions), compiler.module.helper(external_top)
-        arguments = f"{rows}, {name}, {contenders}, {count}, {offset}, {key}, {compiler.share()}"
+        arguments = f"{rows}, {order}, {contenders}, {count}, {offset}, {key}, {compiler.share()}"
         return compiler.over_batches(f"{kernel}({arguments})", columns)
-    source = f"{kernel}({rows}, {name}, {contenders}, {count}, {offset})"
+    source = f"{kernel}({rows}, {order}, {contenders}, {count}, {offset})"
     return compiler.over_batches(f"{in_batches}({source})", columns)
 
 
@@ -119,12 +119,8 @@ def _contenders(compiler: QueryCompiler, term: SortTerm, position: int) -> str:
     recipe = order_key(expression.type, False, compiler.services.collation(term.using))
     if not (recipe.is_plain or recipe.plain_without_nan) or term.nulls_last:
         return "None"
-    # Asked this way round, NaN, which no operator orders, stays in.
-    test = f"not row[{position}] {'<' if term.descending else '>'} bound"
-    if not expression.nullable:
-        return f"lambda batch, last: [row for bound in (last[{position}],) for row in batch if {test}]"
-    kept = f"row[{position}] is None or (bound is not None and {test})"
-    return f"lambda batch, last: [row for bound in (last[{position}],) for row in batch if {kept}]"
+    contenders = compiler.module.helper(kernels.contenders)
+    return f"{contenders}({position}, {term.descending}, {expression.nullable})"
 
 
 @operator(nodes.Limit)
@@ -169,26 +165,17 @@ def sortable_rows(
     return source, tuple(columns), positions
 
 
-def write_sort(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Sequence[int]) -> str:
-    """Write a function that sorts a list of rows; returns its name."""
+def sort_source(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Sequence[int]) -> str:
+    """Source of a function that sorts a list of rows."""
     module = compiler.module
-    sort_pass = module.helper(kernels.sort_pass)
-    lines = []
+    passes = []
     for term, position in reversed(list(zip(terms, positions, strict=True))):
         expression = term.expression
         recipe = order_key(expression.type, False, compiler.services.collation(term.using))
-        key = "None"
-        if not recipe.is_plain:
-            key = f"lambda value: {module.render(recipe.template, 'value')}"
-        only_nan = ", True" if recipe.plain_without_nan else ""
+        key = "None" if recipe.function is None else module.bind("key", recipe.function)
         nulls = "none" if not expression.nullable else "last" if term.nulls_last else "first"
-        lines.append(f"rows = {sort_pass}(rows, {position}, {key}, {term.descending}, {nulls!r}{only_nan})")
-    name = module.name("sort")
-    with module.block(f"def {name}(rows):"):
-        for line in lines:
-            module.line(line)
-        module.line("return rows")
-    return name
+        passes.append(f"({position}, {key}, {term.descending}, {nulls!r}, {recipe.plain_without_nan})")
+    return f"{module.helper(kernels.sorting)}({', '.join(passes)})"
 
 
 def sort_key(compiler: QueryCompiler, terms: Sequence[SortTerm], positions: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from quereus_store.execute.codegen import kernels, window_kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
-from quereus_store.execute.codegen.operators.ordering import write_sort
+from quereus_store.execute.codegen.operators.ordering import sort_source
 from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan import nodes
@@ -54,7 +54,7 @@ def window(compiler: QueryCompiler, node: nodes.Window) -> Pipeline:
         )
 
     rows = compiler.close_values(pipeline, row) if wide.computed else compiler.close(pipeline, wide.ids)
-    sort = write_sort(compiler, node.order, positions)
+    sort = sort_source(compiler, node.order, positions)
     gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_rows)
     source = f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order}, {tuple_display(tasks)})"
     return compiler.over_batches(f"{module.helper(kernels.in_batches)}({source})", node.columns)
