@@ -13,12 +13,11 @@ from typing import Any
 
 from quereus_store.sql.nodes import CommonTableExpression, DataModification, Node, Parameter
 
-_BESIDE_THE_TREE = frozenset({"position", "span"})
-
 
 @cache
 def _names_of(node_type: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(node_type) if field.name not in _BESIDE_THE_TREE)
+    """The fields that make the tree: those that do not count in comparisons are beside it."""
+    return tuple(field.name for field in dataclasses.fields(node_type) if field.compare)
 
 
 def _field_names(node: Node) -> tuple[str, ...]:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute.dml.changes import record_changes
+from quereus_store.execute.dml.violations import primary_key_violation
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.announcing import announce_table
 from quereus_store.execute.statements.definitions import check_lifetime, table_settings, table_surroundings
 from quereus_store.execute.statements.guards import check_droppable
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
-from quereus_store.modules.contract import ColumnSource
+from quereus_store.modules.contract import ColumnSource, UniqueViolation
 from quereus_store.plan.binder import bind_query
 from quereus_store.plan.expressions import Column
 from quereus_store.schema.builder import build_table
@@ -126,7 +127,10 @@ def _fill(
     writer = transaction.writer(table.module)
     handle = session.engine.table(table)
     for batch in session.query_within(transaction, query, parameters):
-        handle.insert(writer, batch)
+        try:
+            handle.insert(writer, batch)
+        except UniqueViolation as violation:
+            raise primary_key_violation(table, violation.row) from None
         record_changes(transaction, table, Operation.INSERT, (), batch)
 
 

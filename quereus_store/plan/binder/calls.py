@@ -116,9 +116,8 @@ def find_function(registry: FunctionRegistry, node: nodes.FunctionCall) -> Funct
 
 def function_not_found(node: nodes.FunctionCall) -> Error:
     """The error for a call that no function fits."""
-    return sql_error(
-        StatusCode.ERROR, f"Function not found: {node.name}/{len(node.arguments)}", node.position
-    )
+    name = node.spelling or node.name
+    return sql_error(StatusCode.ERROR, f"Function not found: {name}/{len(node.arguments)}", node.position)
 
 
 def bind_aggregate(

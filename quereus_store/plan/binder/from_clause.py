@@ -156,7 +156,7 @@ def _function(
     if not isinstance(function, TableFunction):
         raise sql_error(
             StatusCode.ERROR,
-            f"Function {call.name}/{len(call.arguments)} is not a table-valued function",
+            f"Function {call.spelling or call.name}/{len(call.arguments)} is not a table-valued function",
             node.position or call.position,
         )
     arguments = ExpressionBinder(environment, left).bind_all(call.arguments)

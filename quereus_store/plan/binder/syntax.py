@@ -10,7 +10,6 @@ from quereus_store.functions.registry import AggregateFunction, FunctionRegistry
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes, traversal
 
-_IGNORED = frozenset(("position", "span"))
 _OPAQUE = (nodes.Query, nodes.Insert, nodes.Update, nodes.Delete)
 
 
@@ -18,7 +17,7 @@ class _FieldNames(dict[type, tuple[str, ...]]):
     """The names of a node class's fields that count, looked up once a class."""
 
     def __missing__(self, node_type: type) -> tuple[str, ...]:
-        names = tuple(field.name for field in fields(node_type) if field.name not in _IGNORED)
+        names = tuple(field.name for field in fields(node_type) if field.compare)
         self[node_type] = names
         return names
 

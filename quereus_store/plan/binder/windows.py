@@ -154,7 +154,9 @@ def _ranking_call(
     binder: ExpressionBinder, node: nodes.WindowCall, ordered: bool, frame: Frame
 ) -> tuple[WindowCall, Column]:
     call = node.call
-    function = check_window_call(call.name, len(call.arguments), ordered, node.position or call.position)
+    function = check_window_call(
+        call.spelling or call.name, len(call.arguments), ordered, node.position or call.position
+    )
     arguments = binder.bind_all(call.arguments)
     filter_ = None if call.filter is None else binder.bind(call.filter)
     types = [argument.type for argument in arguments]

@@ -18,6 +18,7 @@ written                                tree
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -271,7 +272,10 @@ class Collate(Expression):
 
 @record(frozen=True, slots=True)
 class FunctionCall(Expression):
-    """``f([distinct] a, … [order by …]) [filter (where …)]``; ``star`` for ``f(*)``."""
+    """``f([distinct] a, … [order by …]) [filter (where …)]``; ``star`` for ``f(*)``.
+
+    ``name`` is in lower case; ``spelling`` is the name as written, for messages.
+    """
 
     name: str
     arguments: tuple[Expression, ...] = ()
@@ -279,6 +283,7 @@ class FunctionCall(Expression):
     star: bool = False
     order_by: tuple[OrderingTerm, ...] = ()
     filter: Expression | None = None
+    spelling: str = field(default="", compare=False, kw_only=True, repr=False)
 
 
 @record(frozen=True, slots=True)

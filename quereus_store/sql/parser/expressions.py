@@ -371,7 +371,7 @@ class ExpressionParser(TokenCursor):
                 )
                 return RowValue(items, position=token.position)
             if key in FUNCTION_NAMES:
-                return self.call_tail(self.advance().key, token.position)
+                return self.call_tail(self.advance().text, token.position)
         raise self.failure("Expected expression.")
 
     def parenthesised(self) -> Expression:
@@ -413,7 +413,7 @@ class ExpressionParser(TokenCursor):
         position = token.position
         name = self.take_name()
         if self.token.key == "(":
-            return self.call_tail(name.lower(), position)
+            return self.call_tail(name, position)
         if self.token.key != "." or not self.is_name(self.peek()):
             return ColumnReference(name, position=position)
         self.advance()
@@ -454,7 +454,9 @@ class ExpressionParser(TokenCursor):
                 order_by = self.ordering_terms()
         self.close_parenthesis(opening, closing)
         filter_ = self.filter_clause()
-        return FunctionCall(name, arguments, distinct, star, order_by, filter_, position=position)
+        return FunctionCall(
+            name.lower(), arguments, distinct, star, order_by, filter_, spelling=name, position=position
+        )
 
     def filter_clause(self) -> Expression | None:
         """``[filter (where e)]``; elsewhere ``filter`` is a plain name."""

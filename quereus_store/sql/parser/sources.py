@@ -169,7 +169,7 @@ class SourceParser(ExpressionParser):
             return inner
         if self.peek_key() == "(" and self.is_name(self.token):
             name = self.take_name()
-            call = self.call(name.lower(), position)
+            call = self.call(name, position)
             alias, columns = self.source_alias()
             return FunctionSource(call, alias, columns, lateral, position=position)
         table = self.object_name()
