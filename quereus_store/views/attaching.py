@@ -24,7 +24,7 @@ from quereus_store.views.programs import Program
 from quereus_store.views.refreshing import stored_rows
 from quereus_store.views.reshaping import carry_over, plan_reshape, prepare
 from quereus_store.views.rows import RowSet
-from quereus_store.views.shape import body_columns, physical_key, with_key_collation
+from quereus_store.views.shape import distinct_columns, physical_key, with_key_collation
 from quereus_store.views.writing import judge_rows, write_difference
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def attach(
         raise _refused(
             table, f"the rename list declares {len(names)} columns but the body produces {produced}"
         )
-    columns = body_columns(body, names)
+    columns = distinct_columns(body, names)
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
     if names and produced != len(table.columns):
         raise _refused(table, f"body produces {produced} columns but the table declares {len(table.columns)}")

@@ -48,7 +48,7 @@ from quereus_store.views.graph import Member
 from quereus_store.views.hosts import backing_host, is_host, no_host_of_tables, no_host_of_views
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import RowSet
-from quereus_store.views.shape import body_columns, physical_key, with_key_collation
+from quereus_store.views.shape import body_columns, distinct_columns, physical_key, with_key_collation
 from quereus_store.views.writing import collision, duplicate_key, judge_rows
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _create_view(
     check_policy(session, f"CREATE MATERIALIZED VIEW {name}", module)
     body = bind_body(session.engine, catalog, schema, statement.query)
     _check_arity(name, statement.columns, body)
-    columns = body_columns(body, statement.columns or None)
+    columns = distinct_columns(body, statement.columns or None)
     columns, key = with_key_collation(columns, physical_key(body, columns), arguments)
     table = TableSchema(
         schema,

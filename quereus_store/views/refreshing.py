@@ -26,7 +26,7 @@ from quereus_store.views.programs import Program
 from quereus_store.views.reshaping import Carried, carry_over, plan_reshape, prepare
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import (
-    body_columns,
+    distinct_columns,
     keeps_key,
     physical_key,
     same_shape,
@@ -120,7 +120,7 @@ def reshaped(session: Session, transaction: Transaction, table: TableSchema, bod
             f"materialized view '{table.qualified_name}' was declared with {len(names)} columns but its body"
             f" now produces {produced} after a source change — drop and recreate",
         )
-    columns = body_columns(body, names)
+    columns = distinct_columns(body, names)
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
     plan_reshape(table, columns, key)
     table = prepare(session, transaction, table, columns)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quereus_store.errors import StatusCode, sql_error
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import Column, ColumnRef
 from quereus_store.schema.objects import (
@@ -31,6 +32,17 @@ def body_columns(body: Body, names: Sequence[str] | None) -> tuple[ColumnSchema,
     """The columns of a table that holds a body's rows, under its own names or these."""
     given = names or [column.name for column in body.plan.columns]
     return tuple([_column(column, name) for column, name in zip(body.plan.columns, given, strict=True)])
+
+
+def distinct_columns(body: Body, names: Sequence[str] | None) -> tuple[ColumnSchema, ...]:
+    """The same for a table that is going to be made or reshaped; raises ERROR for a name that comes twice."""
+    columns = body_columns(body, names)
+    known: set[str] = set()
+    for column in columns:
+        if column.name.lower() in known:
+            raise sql_error(StatusCode.ERROR, f"Duplicate column name: {column.name}")
+        known.add(column.name.lower())
+    return columns
 
 
 def _column(column: Column, name: str) -> ColumnSchema:
