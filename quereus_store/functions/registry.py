@@ -86,6 +86,9 @@ class Algebra:
     may be kept and shared; one that a program's step function changes in place
     (``shares_state`` False) must not be used again after ``add``.
 
+    ``total`` makes the state of a whole column, its only argument, in one C loop (``count(*)`` gets the
+    rows): what many ``add`` would make of it.
+
     ``decode`` makes a state of a finished value that behaves like the original
     under further ``add`` and ``merge``; under ``remove`` too if ``decode_exact``.
     """
@@ -95,6 +98,7 @@ class Algebra:
     finish: Callable[[Any], Value]
     remove: Callable[[Any, tuple[Value, ...]], Any] | None = None
     merge: Callable[[Any, Any], Any] | None = None
+    total: Callable[[Sequence[Any]], Any] | None = None
     decode: Callable[[Value], Any] | None = None
     decode_exact: bool = False
     decompose: Decomposition | None = None

@@ -153,6 +153,27 @@ def test_merging_parts_equals_adding_all_rows(function: AggregateFunction, data:
     assert same(algebra.finish(algebra.merge(algebra.start(), merged)), algebra.finish(merged))
 
 
+TOTALLING = [f for f in ALGEBRAIC if f.algebra is not None and f.algebra.total is not None]
+
+
+def test_the_usual_aggregates_take_whole_columns() -> None:
+    assert {f.name for f in TOTALLING} >= {"count", "sum", "total", "avg", "min", "max"}
+
+
+@pytest.mark.parametrize("function", TOTALLING, ids=lambda f: f"{f.name}/{f.minimum}")
+@given(data=st.data())
+def test_the_state_of_a_column_is_that_of_its_rows(function: AggregateFunction, data: st.DataObject) -> None:
+    algebra = function.algebra
+    assert algebra is not None
+    assert algebra.total is not None
+    assert algebra.merge is not None
+    first, second = data.draw(rows_for(function)), data.draw(rows_for(function))
+    column = [row[0] if row else row for row in second]
+    assert repr(algebra.total(column)) == repr(folded(algebra, second))
+    merged = algebra.merge(folded(algebra, first), algebra.total(column))
+    assert repr(merged) == repr(folded(algebra, first + second))
+
+
 REMOVABLE = [f for f in ALGEBRAIC if f.algebra is not None and f.algebra.remove is not None]
 
 

@@ -43,8 +43,16 @@ def _decode(stored: Value) -> int:
     return stored or 0  # type: ignore[return-value]
 
 
-def _count_algebra(add: Callable[[int, _Row], int], remove: Callable[[int, _Row], int]) -> Algebra:
-    return Algebra(_zero, add, _same, remove, int.__add__, decode=_decode, decode_exact=True)
+def _values_in(column: Sequence[Value]) -> int:
+    return len(column) - column.count(None)
+
+
+def _count_algebra(
+    add: Callable[[int, _Row], int],
+    remove: Callable[[int, _Row], int],
+    total: Callable[[Sequence[Value]], int],
+) -> Algebra:
+    return Algebra(_zero, add, _same, remove, int.__add__, total=total, decode=_decode, decode_exact=True)
 
 
 COUNT_ROWS = AggregateFunction(
@@ -55,11 +63,17 @@ COUNT_ROWS = AggregateFunction(
     INTEGER,
     nullable=False,
     skips_nulls=False,
-    algebra=_count_algebra(_count_row, _uncount_row),
+    algebra=_count_algebra(_count_row, _uncount_row, len),
 )
 
 COUNT_VALUES = AggregateFunction(
-    "count", len, 1, 1, INTEGER, nullable=False, algebra=_count_algebra(_count_value, _uncount_value)
+    "count",
+    len,
+    1,
+    1,
+    INTEGER,
+    nullable=False,
+    algebra=_count_algebra(_count_value, _uncount_value, _values_in),
 )
 
 # State of every and some: how many values are false, and how many are true.

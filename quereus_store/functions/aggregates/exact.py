@@ -171,6 +171,11 @@ def float_value(state: Total) -> float | None:
     return divided(state.integers * _UNIT + state.scaled, _UNIT)
 
 
+def total_of_column(column: Sequence[Value]) -> Total:
+    """The state of a column, whatever is in it."""
+    return total_of(numbers_in(column))
+
+
 def sum_of(numbers: Sequence[Number]) -> Number | None:
     """The exact sum of a list of numbers, as :func:`exact_value` of its state; fast for the common cases."""
     kinds = set(map(type, numbers))

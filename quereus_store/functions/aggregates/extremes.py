@@ -54,11 +54,16 @@ def _state_of(value: Value, key: Key | None) -> _State:
     return (value if key is None else key(value), value)
 
 
-def extreme_algebra(join: Callable[[_State, _State], _State], key: Key | None = None) -> Algebra:
+def extreme_algebra(
+    evaluate: Callable[..., Value], join: Callable[[_State, _State], _State], key: Key | None = None
+) -> Algebra:
     """The algebra of min or max under an order key."""
 
     def add(state: _State, row: tuple[Value, ...]) -> _State:
         return join(state, _state_of(row[0], key))
+
+    def total(column: Sequence[Value]) -> _State:
+        return decode(evaluate([value for value in column if value is not None], key=key))
 
     def finish(state: _State) -> Value:
         return None if state is None else _one_zero(state[1])
@@ -66,7 +71,7 @@ def extreme_algebra(join: Callable[[_State, _State], _State], key: Key | None = 
     def decode(stored: Value) -> _State:
         return _state_of(stored, key)
 
-    return Algebra(lambda: None, add, finish, merge=join, decode=decode)
+    return Algebra(lambda: None, add, finish, merge=join, total=total, decode=decode)
 
 
 def _type_of_argument(types: Sequence[LogicalType]) -> LogicalType:
@@ -83,8 +88,8 @@ def _extreme(
         1,
         _type_of_argument,
         collated=True,
-        algebra=extreme_algebra(join),
-        keyed_algebra=partial(extreme_algebra, join),
+        algebra=extreme_algebra(evaluate, join),
+        keyed_algebra=partial(extreme_algebra, evaluate, join),
     )
 
 

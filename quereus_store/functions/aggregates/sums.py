@@ -7,7 +7,7 @@ everything else is left out; ``sum`` and ``avg`` of no number are NULL, ``total`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quereus_store.functions.aggregates import exact
@@ -77,23 +77,16 @@ def _combine_avg(total: Value, count: Value) -> float | None:
     return _mean(total, count) if count else None  # type: ignore[arg-type]
 
 
+def _algebra(finish: Callable[[Total], Value], **more: Any) -> Algebra:
+    """The algebra of exact sums under another last step."""
+    return Algebra(_start, exact.add, finish, exact.remove, exact.merge, total=exact.total_of_column, **more)
+
+
 SUM = AggregateFunction(
-    "sum",
-    sum_column,
-    1,
-    1,
-    NUMERIC,
-    algebra=Algebra(_start, exact.add, exact.exact_value, exact.remove, exact.merge, decode=_decode_sum),
+    "sum", sum_column, 1, 1, NUMERIC, algebra=_algebra(exact.exact_value, decode=_decode_sum)
 )
 
-TOTAL = AggregateFunction(
-    "total",
-    total_column,
-    1,
-    1,
-    REAL,
-    algebra=Algebra(_start, exact.add, _finish_total, exact.remove, exact.merge),
-)
+TOTAL = AggregateFunction("total", total_column, 1, 1, REAL, algebra=_algebra(_finish_total))
 
 AVG = AggregateFunction(
     "avg",
@@ -101,12 +94,5 @@ AVG = AggregateFunction(
     1,
     1,
     REAL,
-    algebra=Algebra(
-        _start,
-        exact.add,
-        _finish_avg,
-        exact.remove,
-        exact.merge,
-        decompose=Decomposition((("sum", False), ("count", False)), _combine_avg),
-    ),
+    algebra=_algebra(_finish_avg, decompose=Decomposition((("sum", False), ("count", False)), _combine_avg)),
 )

@@ -68,23 +68,20 @@ class Grouping:
 
     def split(self, signed: Iterable[tuple[int, list[Row]]]) -> dict[tuple[Any, ...], Sides]:
         """Argument rows by group."""
-        width = self.width
-        groups: dict[tuple[Any, ...], Sides] = {}
+        sides: Sides = ([], [])
         for sign, rows in signed:
-            side = 0 if sign > 0 else 1
-            for row in rows:
-                name = row[:width]
-                group = groups.get(name)
-                if group is None:
-                    group = groups[name] = ([], [])
-                group[side].append(row)
+            sides[0 if sign > 0 else 1].extend(rows)
+        added, removed = map(self.gathered, sides)
+        groups: dict[tuple[Any, ...], Sides] = {
+            name: (rows, removed.get(name, [])) for name, rows in added.items()
+        }
+        groups.update({name: ([], rows) for name, rows in removed.items() if name not in added})
         if self.cancels:
             return {name: _net(*sides) for name, sides in groups.items()}
         return groups
 
-    def gathered(self, rows: Iterable[Row]) -> Mapping[tuple[Any, ...], list[Row]]:
+    def gathered(self, rows: list[Row]) -> Mapping[tuple[Any, ...], list[Row]]:
         """Argument rows by group, where none went."""
-        rows = list(rows)
         groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
         for name, row in zip(map(itemgetter(slice(self.width)), rows), rows, strict=True):
             groups[name].append(row)

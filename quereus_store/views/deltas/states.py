@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.engine import Engine
-from quereus_store.functions.aggregates import exact
-from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.registry import Algebra
 from quereus_store.modules.contract import Row, VersionedTable
 from quereus_store.plan import nodes as plans
@@ -28,7 +26,7 @@ from quereus_store.schema.objects import TableSchema
 from quereus_store.types.collations import honours_collation
 from quereus_store.types.sortkeys import order_key
 from quereus_store.views.body import TableKey
-from quereus_store.views.deltas.grouping import Grouping
+from quereus_store.views.deltas.grouping import Grouping, Reader
 from quereus_store.views.deltas.linear import Compile, Terms, estimate_of
 from quereus_store.views.deltas.restriction import Restrictor, Target
 from quereus_store.views.deltas.state_steps import adding_function, row_function
@@ -198,9 +196,11 @@ class Stateful:
         self._width = grouping.width
         self._key = cells(grouping.key)
         self._readers = grouping.readers(whole=True)
-        self._columns = [
-            read if algebra.add is exact.add else None
-            for algebra, read in zip(algebras, grouping.readers(whole=False), strict=True)
+        self._adders = [
+            _adder(algebra, read, column)
+            for algebra, read, column in zip(
+                algebras, self._readers, grouping.readers(whole=False), strict=True
+            )
         ]
         self._finish = compile_plan(grouping.finish)
         self._row_of = row_function(grouping, self._finishers)
@@ -284,17 +284,12 @@ class Stateful:
         if count == 0 and self._width:
             return None
         new: list[Any] = [count]
-        many = len(added) > _MANY
-        for algebra, read, column, state in zip(
-            self._algebras, self._readers, self._columns, states[1:-1], strict=True
+        for algebra, read, add, state in zip(
+            self._algebras, self._readers, self._adders, states[1:-1], strict=True
         ):
             if removed:
                 state = _without(algebra, state, read(removed))
-            if many and column is not None:
-                state = exact.merge(state, exact.total_of(exact.numbers_in(column(added))))
-            else:
-                state = _with(algebra, state, read(added))
-            new.append(state)
+            new.append(add(state, added))
         new.append(None)
         return tuple(new)
 
@@ -348,16 +343,26 @@ class Stateful:
         return self._terms.lines
 
 
-_MANY = 16
-_COUNTING = COUNT_ROWS.algebra.add if COUNT_ROWS.algebra else None
+_FEW = 16
+"""Rows up to which they are added one by one."""
 
 
-def _with(algebra: Algebra, state: Any, values: list[Any]) -> Any:
-    if algebra.add is _COUNTING:
-        return state + len(values)
-    for arguments in values:
-        state = algebra.add(state, arguments)
-    return state
+def _adder(algebra: Algebra, read: Reader, column: Reader) -> Callable[[Any, list[Row]], Any]:
+    """A function of a state and argument rows that gives the state with all of them."""
+    add, total, merge = algebra.add, algebra.total, algebra.merge
+
+    def one_by_one(state: Any, rows: list[Row]) -> Any:
+        for arguments in read(rows):
+            state = add(state, arguments)
+        return state
+
+    if total is None or merge is None:
+        return one_by_one
+
+    def at_once(state: Any, rows: list[Row]) -> Any:
+        return one_by_one(state, rows) if len(rows) <= _FEW else merge(state, total(column(rows)))
+
+    return at_once
 
 
 def _without(algebra: Algebra, state: Any, values: list[Any]) -> Any:
