@@ -21,7 +21,8 @@ a function of these columns with a cache of its results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -153,6 +154,22 @@ class QueryCompiler:
         """The variable that holds one operator's share of the memory limit."""
         self._holders += 1
         return "share"
+
+    @contextmanager
+    def one_after_the_other(self) -> Iterator[Callable[[], None]]:
+        """Write parts that do not run at the same time, so that their operators hold the same shares.
+
+        The function is to be called before each part.
+        """
+        before = most = self._holders
+
+        def begin() -> None:
+            nonlocal most
+            most = max(most, self._holders)
+            self._holders = before
+
+        yield begin
+        self._holders = max(most, self._holders)
 
     def first_lines(self) -> list[str]:
         """The first lines of the program: snapshots, parameters, constants made of them."""

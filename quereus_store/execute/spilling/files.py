@@ -26,7 +26,7 @@ RUNS_AT_ONCE = 32
 
 
 class SpillFile:
-    """One temporary file of many runs; closed, and so deleted, at the end of ``with``."""
+    """One temporary file of many runs; closed, and so deleted, at the end of ``with`` or when forgotten."""
 
     def __init__(self, share: int) -> None:
         self._file = tempfile.TemporaryFile(prefix="quereus-", buffering=0)  # noqa: SIM115 - it outlives this call
@@ -65,6 +65,11 @@ class SpillFile:
     def close(self) -> None:
         """Let the file go."""
         self._file.close()
+
+    def __del__(self) -> None:
+        # Where no file could be made there is none.
+        if hasattr(self, "_file"):
+            self.close()
 
     def __enter__(self) -> SpillFile:
         return self

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice, starmap
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.execute.codegen.kernels import BATCH_SIZE
+from quereus_store.execute.codegen.kernels import BATCH_SIZE, batches_of
 from quereus_store.execute.spilling.files import Partitions, Row, SpillFile
 from quereus_store.execute.spilling.sizes import about_size
 from quereus_store.execute.spilling.sorting import merged
@@ -60,6 +60,7 @@ class Grouping:
 
     ``key`` gives the identity of a row's keys, ``finish`` the result row of a group from its first row and
     the flat list of its values.  ``folds``: one for each aggregate, None where they cannot be folded.
+    ``streamed``: rows come in the order of their keys, so all groups but the last one met are complete.
     """
 
     keys: int
@@ -68,6 +69,7 @@ class Grouping:
     finish: Callable[[Row, list[Any]], Row]
     folds: Sequence[Fold] | None
     share: int
+    streamed: bool = False
 
     def rows(self, batches: Batches) -> Iterator[list[Row]]:
         """The result rows; without keys there is always one."""
@@ -111,6 +113,10 @@ class _Groups:
             size += about_size(batch) + _GROUP_SIZE * (len(groups) - before)
             if size <= grouping.share * 3 // 4:
                 continue
+            if grouping.streamed:
+                yield from self._complete()
+                size = about_size([group.values for group in groups.values()])
+                continue
             may_split = len(groups) > 1 and self.level < _DEEPEST
             if grouping.folds is not None:
                 self._fold()
@@ -123,6 +129,15 @@ class _Groups:
                 yield from self._sorted_out(batches)
                 return
         yield from map(self._result, groups.values())
+
+    def _complete(self) -> Iterator[Row]:
+        """The results of all groups but the last one, which stays."""
+        identity, last = self.groups.popitem()
+        yield from map(self._result, self.groups.values())
+        self.groups.clear()
+        self.groups[identity] = last
+        if self.grouping.folds is not None:
+            self._fold()
 
     def _collect(self, batch: list[Row]) -> None:
         groups, key, keys = self.groups, self.grouping.key, self.grouping.keys
@@ -212,3 +227,9 @@ class _Groups:
 
 _ONE = (None,)
 """What a row adds to its group's list where no aggregate needs a value: it is counted by it."""
+
+
+def side_by_side(pick: Callable[..., Row], passes: Sequence[Batches]) -> Iterator[list[Row]]:
+    """Rows made of those of several passes over the same groups, which all come in the same order."""
+    rows = zip(*map(chain.from_iterable, passes), strict=True)
+    return batches_of(starmap(pick, rows))

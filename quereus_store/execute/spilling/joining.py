@@ -33,6 +33,9 @@ class SpillingJoin:
 
     __slots__ = ("keeps_unmatched", "left_key", "one_match", "right_key", "share")
 
+    keeps_right = False
+    """Whether right rows that nobody matches count."""
+
     def __init__(
         self, left_key: Key, right_key: Key, keeps_unmatched: bool, one_match: bool, share: int
     ) -> None:
@@ -54,26 +57,40 @@ class SpillingJoin:
             if size > self.share:
                 break
         else:
+            self._all_in(table)
             yield from self._probed(left, table)
             return
-        with SpillFile(self.share) as file:
+        file = SpillFile(self.share)
+        try:
             parts = Partitions(file, self.share, 0)
             parts.add((key(row), row) for rows in table.values() for row in rows)
             table.clear()
             for batch in source:
                 parts.add((key(row), row) for row in batch)
             parts.flush()
-            numbers = count()
-            others = Partitions(file, self.share, 0)
-            left_key = self.left_key
-            for batch in left:
-                others.add((left_key(row), (next(numbers), row)) for row in batch)
-            others.flush()
-            runs: list[Run] = []
-            for mine, theirs in zip(others.runs, parts.runs, strict=True):
-                if mine:
-                    self._join(file, mine, theirs, 1, runs)
+            runs = self._joined(file, left, parts)
             yield from _regrouped(merged(file, runs, itemgetter(0)))
+        finally:
+            self._end(file)
+
+    def _all_in(self, table: dict[Any, list[Row]]) -> None:
+        """The whole right side is in memory."""
+
+    def _end(self, file: SpillFile) -> None:
+        """All pairs have been given."""
+        file.close()
+
+    def _joined(self, file: SpillFile, left: Batches, parts: Partitions) -> list[Run]:
+        """The left side partitioned, and each pair of partitions joined."""
+        numbers, key = count(), self.left_key
+        others = Partitions(file, self.share, 0)
+        for batch in left:
+            others.add((key(row), (next(numbers), row)) for row in batch)
+        others.flush()
+        runs: list[Run] = []
+        for mine, theirs in zip(others.runs, parts.runs, strict=True):
+            self._join(file, mine, theirs, 1, runs)
+        return runs
 
     def _probed(self, left: Batches, table: dict[Any, list[Row]]) -> Iterator[list[Matched]]:
         find, key = table.get, self.left_key
@@ -82,6 +99,8 @@ class SpillingJoin:
 
     def _join(self, file: SpillFile, left: Run, right: Run, level: int, runs: list[Run]) -> None:
         """Join a pair of partitions; adds runs of (number, left row, right row or None) in left order."""
+        if not left and not (self.keeps_right and right):
+            return
         table: dict[Any, list[Row]] = defaultdict(list)
         key, size = self.right_key, 0
         for batch in right.batches():
@@ -92,9 +111,14 @@ class SpillingJoin:
                 table.clear()
                 self._split(file, left, right, level, runs)
                 return
+        self._fits(right)
         run = file.run()
         run.add_all(self._matches(left, table))
-        runs.append(run)
+        if run:
+            runs.append(run)
+
+    def _fits(self, right: Run) -> None:
+        """A partition of the right side that is small enough."""
 
     def _split(self, file: SpillFile, left: Run, right: Run, level: int, runs: list[Run]) -> None:
         parts, others = Partitions(file, self.share, level), Partitions(file, self.share, level)
@@ -105,8 +129,7 @@ class SpillingJoin:
         parts.flush()
         others.flush()
         for mine, theirs in zip(others.runs, parts.runs, strict=True):
-            if mine:
-                self._join(file, mine, theirs, level + 1, runs)
+            self._join(file, mine, theirs, level + 1, runs)
 
     def _matches(self, left: Run, table: dict[Any, list[Row]]) -> Iterator[Row]:
         find, key = table.get, self.left_key
@@ -118,6 +141,64 @@ class SpillingJoin:
                     yield (number, row, match)
             elif self.keeps_unmatched:
                 yield (number, row, None)
+
+
+class SpillingFullJoin(SpillingJoin):
+    """A FULL join: right rows get a number at their end, and those that nobody met come after all pairs."""
+
+    __slots__ = ("_file", "_met", "_partitions", "_table")
+
+    keeps_right = True
+
+    def __init__(self, left_key: Key, right_key: Key, share: int) -> None:
+        super().__init__(left_key, right_key, True, False, share)
+        self._met = bytearray()
+        self._table: dict[Any, list[Row]] = {}
+        self._partitions: list[Run] = []
+        self._file: SpillFile | None = None
+
+    def pairs(self, left: Batches, right: Batches) -> Iterator[list[Matched]]:
+        """Left rows with the lists of their matches, in the order of the left side."""
+        return super().pairs(left, self._numbered(right))
+
+    def meet(self, row: Row) -> None:
+        """Note that a right row has a match; a row of NULLs stands for none."""
+        number = row[-1]
+        if number is not None:
+            self._met[number] = 1
+
+    def unmet(self) -> Iterator[list[Row]]:
+        """The right rows that were not met, by their keys in the order in which these came first."""
+        met = self._met
+        if self._file is None:
+            yield [row for rows in self._table.values() for row in rows if not met[row[-1]]]
+            return
+        with self._file as file:
+            runs = []
+            for part in self._partitions:
+                table: dict[Any, list[Row]] = defaultdict(list)
+                for row in part.rows():
+                    table[self.right_key(row)].append(row)
+                run = file.run()
+                run.add_all((rows[0][-1], row) for rows in table.values() for row in rows if not met[row[-1]])
+                runs.append(run)
+            for batch in merged(file, runs, itemgetter(0)):
+                yield [row for _, row in batch]
+
+    def _numbered(self, batches: Batches) -> Iterator[list[Row]]:
+        numbers = count()
+        for batch in batches:
+            self._met.extend(bytes(len(batch)))
+            yield [(*row, next(numbers)) for row in batch]
+
+    def _all_in(self, table: dict[Any, list[Row]]) -> None:
+        self._table = table
+
+    def _end(self, file: SpillFile) -> None:
+        self._file = file
+
+    def _fits(self, right: Run) -> None:
+        self._partitions.append(right)
 
 
 def _regrouped(batches: Batches) -> Iterator[list[Matched]]:

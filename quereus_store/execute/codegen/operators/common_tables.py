@@ -6,6 +6,7 @@ from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.operators.rows import row_identity
 from quereus_store.execute.codegen.pipeline import Pipeline
+from quereus_store.execute.spilling.replay import Replay
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import subplans
 
@@ -17,16 +18,22 @@ def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
     for table in node.tables:
         rows = compiler.rows_of(table.plan)
         name = module.name("table_")
+        kept = _count(node, table.id) > 1
         with module.block(f"def {name}():"):
-            if table.shared or _count(node, table.id) > 1:
+            if kept and compiler.memory_limit and not table.shared:
+                module.line(f"return {module.helper(Replay)}({rows}, {compiler.share()})")
+            elif kept or table.shared:
                 module.line(f"return {module.helper(kernels.gather)}({rows})")
             else:
                 module.line(f"return {rows}")
-        if table.shared:
-            kept = f"rt.common_rows({table.id}, {name})"
-            compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({kept})"
-        elif _count(node, table.id) > 1:
+        if kept and not table.shared:
             module.line(f"{name} = {module.helper(kernels.once)}({name})")
+        if table.shared:
+            common = f"rt.common_rows({table.id}, {name})"
+            compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({common})"
+        elif kept and compiler.memory_limit:
+            compiler.common_tables[table.id] = f"{name}().batches()"
+        elif kept:
             compiler.common_tables[table.id] = f"{module.helper(kernels.in_batches)}({name}())"
         else:
             compiler.common_tables[table.id] = f"{name}()"

@@ -20,7 +20,7 @@ from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.rows import add_condition
 from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
-from quereus_store.execute.spilling.joining import SpillingJoin
+from quereus_store.execute.spilling.joining import SpillingFullJoin, SpillingJoin
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
@@ -51,8 +51,10 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     """Right rows in a dictionary by key, looked up for each left row."""
     if node.kind is JoinKind.RIGHT:
         return hash_join(compiler, _exchanged_hash(node))
-    if compiler.memory_limit and node.kind is not JoinKind.FULL:
-        return _spilling_join(compiler, node)
+    if compiler.memory_limit:
+        return (
+            _spilling_full(compiler, node) if node.kind is JoinKind.FULL else _spilling_join(compiler, node)
+        )
     module = compiler.module
     left = compiler.open(node.left)
     table = module.name("table")
@@ -98,16 +100,39 @@ def _spilling_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     return attach(compiler, node.kind, pipeline, matches, node.residual, node.left_flag, node.right_flag)
 
 
+def _spilling_full(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
+    """A FULL join that may go to a temporary file: right rows are known by a number at their end."""
+    module = compiler.module
+    left, left_key = _keyed_rows(compiler, node, node.left, node.left_keys)
+    right, right_key = _keyed_rows(compiler, node, node.right, node.right_keys, keeps_unmatchable=True)
+    joining = module.name("joining")
+    opened = f"{module.helper(SpillingFullJoin)}({left_key}, {right_key}, {compiler.share()})"
+    ids = column_ids(node.left.columns)
+    row, matched = module.name("r"), module.name("m")
+    pipeline = Pipeline(
+        source=f"{joining}.pairs({left}, {right})",
+        batch=(batch := module.name("batch")),
+        loop=Clause("for", batch, f"({row}, {matched})"),
+        prologue=[f"{joining} = {opened}"],
+        bindings={column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)},
+    )
+    matches = Matches(matched, node.right)
+    rest = RightRows(f"{joining}.meet({{row}})", f"{joining}.unmet()")
+    return _full(compiler, pipeline, matches, node.residual, node.left_flag, node.right_flag, rest)
+
+
 def _keyed_rows(
     compiler: QueryCompiler,
     node: nodes.HashJoin,
     side: nodes.PlanNode,
     keys: Sequence[BoundExpression],
     only_present: bool = False,
+    keeps_unmatchable: bool = False,
 ) -> tuple[str, str]:
     """Source of one side's batches, rows widened by their keys, and of a function from a row to its hash key.
 
-    ``only_present`` leaves out rows with a NULL in their key, which match nothing.
+    ``only_present`` leaves out rows with a NULL in their key, which match nothing; ``keeps_unmatchable``
+    has them under a hash key that no row of the other side has.
     """
     module = compiler.module
     pipeline = compiler.open(side)
@@ -125,7 +150,12 @@ def _keyed_rows(
         recipe = identity_key(key.type, key.nullable, compiler.services.collation(using))
         parts.append(module.render(recipe.template, f"row[{len(ids) + index}]"))
     rows = compiler.close_values(pipeline, row)
-    return rows, f"lambda row: {parts[0] if len(parts) == 1 else tuple_display(parts)}"
+    source = parts[0] if len(parts) == 1 else tuple_display(parts)
+    nullable = [f"row[{len(ids) + index}] is None" for index, key in enumerate(keys) if key.nullable]
+    if keeps_unmatchable and nullable:
+        unmatchable = module.bind("unmatchable", kernels.UNMATCHABLE)
+        source = f"{unmatchable} if {' or '.join(nullable)} else {source}"
+    return rows, f"lambda row: {source}"
 
 
 def null_row(columns: Sequence[int]) -> tuple[None, ...]:
@@ -198,6 +228,18 @@ class Matches:
     def candidates(self, default: str = "()") -> str:
         """Source of the candidates, or of the default where there are none and a default is possible."""
         return f"{self.source}{default})" if self.has_default else self.source
+
+
+@record(frozen=True, slots=True)
+class RightRows:
+    """How a FULL join knows the right rows that were met.
+
+    ``meet`` is the call, None in the end, that notes ``{row}``, which may be the row of NULLs; ``unmet``
+    gives batches of the others.
+    """
+
+    meet: str
+    unmet: str
 
 
 def _exchanged(node: nodes.Join) -> nodes.Join:
@@ -364,22 +406,26 @@ def _full(
     condition: BoundExpression | None,
     left_flag: int | None,
     right_flag: int | None,
+    rest: RightRows | None = None,
 ) -> Pipeline:
-    """LEFT, remembering which right rows were met by identity; then the right rows never met."""
+    """LEFT, remembering which right rows were met (by identity, but for ``rest``); then those never met."""
     module = compiler.module
     row = module.name("r")
     ids = column_ids(matches.plan.columns)
     right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
     test = _pair_condition(compiler, left, right_bindings, condition)
     nulls = module.bind("nulls", (null_row(ids),))
-    met = module.name("met")
-    left.prologue.append(f"{met} = set()")
+    if rest is None:
+        met = module.name("met")
+        left.prologue.append(f"{met} = set()")
+        unmet = f"([row for row in {matches.every_row} if id(row) not in {met}],)"
+        rest = RightRows(f"{met}.add(id({{row}}))", unmet)
     own = [*left.bindings, *(column for column in left.pending if column not in left.bindings)]
     scope = compiler.scope(left)
     own_sources = [scope.column(column_id) for column_id in own]
     candidates = f"[{row} for {row} in {matches.source}{f' if {test}' if test else ''}]"
     left.clauses.append(Clause("for", f"({candidates} or {nulls})", row))
-    left.clauses.append(Clause("if", f"{met}.add(id({row})) is None"))
+    left.clauses.append(Clause("if", f"{rest.meet.format(row=row)} is None"))
     name = module.name("full")
     output = tuple_display([*own_sources, row, "True", f"{row} is not {nulls}[0]"])
     with module.block(f"def {name}():"):
@@ -390,8 +436,9 @@ def _full(
                 module.line(line)
             module.line(f"yield [{output} {compiler.comprehension(left)}]")
         padding = ", ".join(["None"] * len(own))
-        unmet = f"({padding}{', ' if own else ''}row, False, True)"
-        module.line(f"yield [{unmet} for row in {matches.every_row} if id(row) not in {met}]")
+        alone = f"({padding}{', ' if own else ''}row, False, True)"
+        with module.block(f"for rows in {rest.unmet}:"):
+            module.line(f"yield [{alone} for row in rows]")
     batch, joined = module.name("batch"), module.name("r")
     width = len(own)
     bindings = {column_id: f"{joined}[{index}]" for index, column_id in enumerate(own)}

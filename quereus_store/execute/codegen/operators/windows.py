@@ -9,8 +9,9 @@ from quereus_store.execute.codegen import kernels, window_kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
-from quereus_store.execute.codegen.operators.ordering import sort_source
+from quereus_store.execute.codegen.operators.ordering import sort_key, sort_source
 from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.execute.spilling.windows import SpillingWindow
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
@@ -55,6 +56,14 @@ def window(compiler: QueryCompiler, node: nodes.Window) -> Pipeline:
 
     rows = compiler.close_values(pipeline, row) if wide.computed else compiler.close(pipeline, wide.ids)
     sort = sort_source(compiler, node.order, positions)
+    if compiler.memory_limit:
+        key = sort_key(compiler, node.order, positions) if node.order else "None"
+        arguments = (
+            f"{width}, {partition}, {sort}, {order}, {tuple_display(tasks)}, {key}, {compiler.share()}"
+        )
+        return compiler.over_batches(
+            f"{module.helper(SpillingWindow)}({arguments}).rows({rows})", node.columns
+        )
     gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_rows)
     source = f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order}, {tuple_display(tasks)})"
     return compiler.over_batches(f"{module.helper(kernels.in_batches)}({source})", node.columns)

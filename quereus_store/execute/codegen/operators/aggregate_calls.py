@@ -1,0 +1,109 @@
+"""What aggregates need of a row, and the source of their results over collected columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from quereus_store.execute.codegen import aggregate_kernels
+from quereus_store.execute.codegen.compiler import QueryCompiler
+from quereus_store.execute.codegen.fragments import tuple_display
+from quereus_store.functions.aggregates.counting import COUNT_ROWS
+from quereus_store.functions.registry import guarded_evaluate
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, SortTerm
+from quereus_store.types.sortkeys import identity_key, order_key
+
+
+@dataclass(slots=True)
+class Collected:
+    """The expressions whose values every group collects, in order, each once."""
+
+    expressions: list[BoundExpression] = field(default_factory=list)
+
+    def slot(self, expression: BoundExpression) -> int:
+        """Position of an expression's values in what a row contributes."""
+        if expression not in self.expressions:
+            self.expressions.append(expression)
+        return self.expressions.index(expression)
+
+
+def counts_rows(call: AggregateCall) -> bool:
+    """Whether this is ``count(*)``, with or without FILTER."""
+    return call.function == COUNT_ROWS
+
+
+def collect(calls: Sequence[AggregateCall]) -> Collected:
+    """Everything that the aggregates need of a row."""
+    collected = Collected()
+    for call in calls:
+        for expression in _needs(call):
+            collected.slot(expression)
+    return collected
+
+
+def _needs(call: AggregateCall) -> list[BoundExpression]:
+    needs = list(call.arguments)
+    if call.filter is not None:
+        needs.append(call.filter)
+    return needs + [term.expression for term in call.order]
+
+
+def results_of(
+    compiler: QueryCompiler, calls: Sequence[AggregateCall], collected: Collected, count: str
+) -> list[str]:
+    """Source of each aggregate over variables ``column0``, ``column1``, ..."""
+    return [_result(compiler, call, collected, count) for call in calls]
+
+
+def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, count: str) -> str:
+    module = compiler.module
+    if counts_rows(call) and call.filter is None:
+        return count
+    evaluate = guarded_evaluate(call.function) if call.function.raises else call.function.evaluate
+    function = module.bind(f"{call.function.name.lower()}_", evaluate)
+    arguments = [f"column{collected.slot(argument)}" for argument in call.arguments]
+    keyword = _order_key_argument(compiler, call)
+    shaped = call.filter is not None or call.order or call.distinct
+    if not shaped:
+        if call.function.skips_nulls and call.arguments and call.arguments[0].nullable:
+            if len(arguments) == 1:
+                arguments = [f"[value for value in {arguments[0]} if value is not None]"]
+            else:
+                skip = module.helper(aggregate_kernels.without_nulls)
+                arguments = [f"*{skip}({', '.join(arguments)})"]
+        return f"{function}({', '.join(arguments + keyword)})"
+    if not arguments:
+        condition = f"column{collected.slot(call.filter)}" if call.filter is not None else ""
+        return f"{module.helper(aggregate_kernels.count_true)}({condition})"
+    shape = module.helper(aggregate_kernels.shape_arguments)
+    condition = f"column{collected.slot(call.filter)}" if call.filter is not None else "None"
+    order = [_order_spec(compiler, term, collected) for term in call.order]
+    identity = "None"
+    if call.distinct:
+        recipe = identity_key(
+            call.arguments[0].type, call.arguments[0].nullable, compiler.services.collation(call.using)
+        )
+        identity = f"lambda value: {module.render(recipe.template, 'value')}"
+    skips = call.function.skips_nulls
+    columns = tuple_display(arguments)
+    return (
+        f"{function}(*{shape}({columns}, {condition}, [{', '.join(order)}], {identity}, {skips})"
+        f"{''.join(', ' + item for item in keyword)})"
+    )
+
+
+def _order_spec(compiler: QueryCompiler, term: SortTerm, collected: Collected) -> str:
+    expression = term.expression
+    recipe = order_key(expression.type, False, compiler.services.collation(term.using))
+    key = "None" if recipe.is_plain else f"lambda value: {compiler.module.render(recipe.template, 'value')}"
+    return f"(column{collected.slot(expression)}, {key}, {term.descending}, {term.nulls_last})"
+
+
+def _order_key_argument(compiler: QueryCompiler, call: AggregateCall) -> list[str]:
+    """The order key that min and max compare by, where values do not order themselves."""
+    if not call.function.collated:
+        return []
+    recipe = order_key(call.arguments[0].type, False, compiler.services.collation(call.using))
+    if recipe.is_plain:
+        return []
+    return [f"key=lambda value: {compiler.module.render(recipe.template, 'value')}"]
