@@ -237,7 +237,7 @@ def check_constraint_info(context: IntrospectionContext, name: Value) -> Iterato
     for number, check in enumerate(table.checks):
         yield (
             number,
-            check.name if check.named else None,
+            None if check.positional else check.name,
             render_expression(check.expression),
             ",".join(operation.value for operation in Operation if operation in check.operations),
             0,

@@ -49,7 +49,7 @@ class Context:
     catalog: Catalog
     registry: FunctionRegistry = field(default_factory=lambda: FunctionRegistry(parent=builtin_functions()))
     collations: CollationRegistry = field(default_factory=CollationRegistry)
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=lambda: {"default_vtab_module": "memory"})
     schema_path: tuple[str, ...] = ("main",)
 
     def lineage(self, relation: Any) -> Lineage:
