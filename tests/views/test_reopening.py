@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,20 @@ def test_opening_fills_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     con.execute("pragma answer_from_views = false")
     assert found == [con.execute(body).fetchall() for body in bodies()]
     con.close()
+
+
+def test_opening_takes_the_time_of_the_catalog(tmp_path: Path) -> None:
+    """Fifty views are there in under a fifth of a second of work; no row is read, so more would not be slower."""
+    path = str(tmp_path / "many.qdb")
+    make(path, 20_000)
+    taken = []
+    for _ in range(5):
+        started = time.process_time()
+        con = quereus_store.connect(path)
+        assert con.execute("select sum(items) from part0").fetchone() == (400,)
+        taken.append(time.process_time() - started)
+        con.close()
+    assert min(taken) < 0.2
 
 
 def test_the_measured_steps_find_every_row(tmp_path: Path) -> None:

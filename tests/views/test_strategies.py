@@ -56,3 +56,19 @@ def test_small_changes_read_by_index_however_small_the_tables_were(con: Any) -> 
     con.execute("create materialized view v as select t.id, p.name from t join p on p.id = t.p")
     ((plan,),) = con.execute("select plan from maintenance_info('v') where source = 't'").fetchall()
     assert "SEEK main.p" in plan
+
+
+def test_an_aggregate_of_the_program_is_not_taken_for_a_built_in_one(con: Any) -> None:
+    con.database.create_aggregate(
+        *("sum", 1, lambda state, value: state + 2 * value, int, 0),
+        inverse=lambda state, value: state - 2 * value,
+        merge=lambda left, right: left + right,
+        deterministic=True,
+        returns="integer",
+    )
+    con.execute("create materialized view v as select g, count(*) as n, sum(x) as s from t group by g")
+    con.execute("insert into t values (1, 'a', 1, 10, null), (2, 'a', 1, 5, null)")
+    con.execute("insert into t values (3, 'a', 1, 1, null)")
+    assert con.execute("select * from v").fetchall() == [("a", 3, 32)]
+    con.execute("delete from t where id = 1")
+    assert con.execute("select * from v").fetchall() == [("a", 2, 12)]
