@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from quereus_store.catalog.entries import ComputedPart, Entry
 from quereus_store.catalog.layout import EntryKind
@@ -23,6 +23,7 @@ from quereus_store.catalog.lenses import (
     describe_logical,
     logical_of,
 )
+from quereus_store.codec import row_decoder, row_encoder
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import EngineServices
 from quereus_store.schema.builder import (
@@ -39,6 +40,7 @@ from quereus_store.schema.ddl import assertion_ddl, table_bundle, view_ddl
 from quereus_store.schema.objects import (
     AssertionSchema,
     IndexSchema,
+    RowLayout,
     Schema,
     TableSchema,
     ViewSchema,
@@ -92,7 +94,15 @@ def describe(found: SchemaObject, stored: bool = True) -> Entry:
         {fold(index.name): parts for index in found.indexes if (parts := _computed_parts(index))},
         found.derivation is not None and found.derivation.stale,
         [view_ddl(view) for view in found.derivation.views] if found.derivation else (),
+        layout=_described_layout(found.layout) if stored else (),
     )
+
+
+def _described_layout(layout: RowLayout | None) -> Sequence[Any]:
+    if layout is None:
+        return ()
+    encode, _ = row_encoder()
+    return (layout.least, layout.slots, encode(layout.fills))
 
 
 def _computed_parts(index: IndexSchema) -> tuple[ComputedPart, ...]:
@@ -151,7 +161,20 @@ def _table(
     if entry.views and table.derivation is not None:
         views = tuple([_kept_view(text, table.schema) for text in entry.views])
         table = replace(table, derivation=replace(table.derivation, views=views))
+    if entry.layout:
+        table = replace(table, layout=_layout(table, entry.layout))
     return _with_store_ids(table, entry.rows, entry.indexes) if entry.rows else table
+
+
+def _layout(table: TableSchema, described: Sequence[Any]) -> RowLayout:
+    decode, _ = row_decoder(has_documents=True)
+    least, slots, fills = described
+    layout = RowLayout(tuple(slots), decode(fills), least)
+    if len(layout.slots) != len(table.columns):
+        raise sql_error(
+            StatusCode.CORRUPT, f"the catalog does not say how rows of {table.qualified_name} are kept"
+        )
+    return layout
 
 
 def _kept_view(text: str, schema_name: str) -> ViewSchema:

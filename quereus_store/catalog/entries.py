@@ -6,6 +6,7 @@ indexes); ``rows`` and ``indexes`` are the store ids, which text cannot tell: of
 and of each index by name in lower case, hidden ones included.  ``computed`` describes, per index,
 the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more;
 ``views`` is the text of plain views that its body reads and that were dropped.
+``layout`` says how rows are kept that are not their columns in order: least length, places, fills as a row.
 ``lens`` is what a logical schema, or a table of one, has besides (see ``lenses``).
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
@@ -42,6 +43,7 @@ class Entry:
     stale: bool = False
     views: Sequence[str] = ()
     lens: Mapping[str, Any] | None = None
+    layout: Sequence[Any] = ()
 
 
 def pack_entry(entry: Entry) -> bytes:
@@ -56,6 +58,7 @@ def pack_entry(entry: Entry) -> bytes:
                 **({"stale": True} if entry.stale else {}),
                 **({"views": entry.views} if entry.views else {}),
                 **({"lens": entry.lens} if entry.lens is not None else {}),
+                **({"layout": entry.layout} if entry.layout else {}),
             }
         )
     except UnicodeEncodeError as error:

@@ -20,8 +20,8 @@ hold a document (JSON, ANY), lists must stay lists, so the rows come out as list
 about twice the time.  Decoding a row of three columns in a batch costs about as much as iterating over it in
 LMDB does.
 
-A stored row may be *narrower* than its table: columns that were added after it was written are filled from
-the defaults given to the decoder.  It is never wider.
+Which value belongs to which column is not decided here: a stored row may be shorter or longer than its
+table has columns (``store/layouts.py``).
 
 Chapter: store-and-modules, section 4.
 """
@@ -125,16 +125,14 @@ def _damaged(failure: Exception) -> Exception:
 
 
 def row_decoder(
-    has_documents: bool, defaults: Sequence[Value] | None = None
+    has_documents: bool,
 ) -> tuple[Callable[[bytes], Row], Callable[[Sequence[bytes]], list[Row]]]:
     """The functions that decode one stored row and a batch of them.
 
-    ``has_documents``: whether a column may hold a list (JSON, ANY, registered types).  ``defaults``, one
-    value for each column of the table, fills rows that were stored before columns were added; left out, rows
-    are taken to be complete.  Raises CORRUPT for bytes that are no row.
+    ``has_documents``: whether a column may hold a list (JSON, ANY, registered types).
+    Raises CORRUPT for bytes that are no row.
     """
-    decode, decode_many = _document_decoders() if has_documents else _plain_decoders()
-    return (decode, decode_many) if defaults is None else _filling(decode, decode_many, tuple(defaults))
+    return _document_decoders() if has_documents else _plain_decoders()
 
 
 def _join(values: Sequence[bytes]) -> bytes:
@@ -172,23 +170,3 @@ def _document_decoders() -> tuple[Callable[[bytes], Row], Callable[[Sequence[byt
             raise _damaged(failure) from failure
 
     return decode, decode_many
-
-
-def _filling(
-    decode: Callable[[bytes], Row],
-    decode_many: Callable[[Sequence[bytes]], list[Row]],
-    defaults: Row,
-) -> tuple[Callable[[bytes], Row], Callable[[Sequence[bytes]], list[Row]]]:
-    width = len(defaults)
-
-    def decode_filled(value: bytes) -> Row:
-        row = decode(value)
-        return row if len(row) == width else row + defaults[len(row) :]
-
-    def decode_many_filled(values: Sequence[bytes]) -> list[Row]:
-        rows = decode_many(values)
-        if set(map(len, rows)) <= {width}:
-            return rows
-        return [row if len(row) == width else row + defaults[len(row) :] for row in rows]
-
-    return decode_filled, decode_many_filled

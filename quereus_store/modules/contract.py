@@ -408,6 +408,24 @@ class BackingHost(Protocol):
 
 
 @runtime_checkable
+class ColumnsInPlace(Protocol):
+    """A module that can let a column come or go without rewriting the rows, which it keeps shorter or longer.
+
+    Of any other module ALTER TABLE asks for ``rewrite_table``.
+    """
+
+    def append_column(self, transaction: Any, old: TableSchema, new: TableSchema, value: Any) -> TableSchema:
+        """Carry a table over to a schema with one more column at the end, ``value`` in the rows there are."""
+        ...
+
+    def retire_column(
+        self, transaction: Any, old: TableSchema, new: TableSchema, position: int
+    ) -> TableSchema:
+        """Carry a table over to a schema without a column, which is no part of the key."""
+        ...
+
+
+@runtime_checkable
 class SchemaBatches(Protocol):
     """A module that wants to know which schema changes belong together (seed schema, Module Batch Hooks).
 

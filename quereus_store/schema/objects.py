@@ -234,11 +234,24 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
+class RowLayout:
+    """How a module keeps rows that are not simply their columns in order; nobody else looks at it.
+
+    ``slots`` is the place of each column in a stored row, ``fills`` what stands in each place of a
+    row that ends before it; no row has fewer than ``least`` places.
+    """
+
+    slots: tuple[int, ...]
+    fills: tuple[Any, ...]
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableSchema:
     """A table: columns, keys, constraints, indexes and the module that stores it.
 
     ``storage_id`` is the module's own handle of the rows; a rename keeps it, so
-    no row moves.  ``indexes`` includes hidden ones.
+    no row moves; ``layout`` is the module's, too.  ``indexes`` includes hidden ones.
     """
 
     schema: str
@@ -254,6 +267,7 @@ class TableSchema:
     context: tuple[ContextVariable, ...] = ()
     derivation: Derivation | None = None
     storage_id: int = 0
+    layout: RowLayout | None = None
     tags: Tags = field(default_factory=_no_tags)
 
     def column_index(self, name: str) -> int | None:

@@ -34,7 +34,7 @@ from quereus_store.modules.contract import (
     UniqueViolation,
     stale_snapshot,
 )
-from quereus_store.schema.objects import Catalog, IndexSchema, TableSchema
+from quereus_store.schema.objects import Catalog, IndexSchema, RowLayout, TableSchema
 from quereus_store.store.building import (
     build_index,
     check_unique,
@@ -43,6 +43,7 @@ from quereus_store.store.building import (
 )
 from quereus_store.store.cache import DEFAULT_CACHE_SIZE, BatchCache
 from quereus_store.store.indexes import IndexStore
+from quereus_store.store.layouts import appended, retired
 from quereus_store.store.table import StoreTable
 from quereus_store.store.transaction import (
     StoreReader,
@@ -152,7 +153,8 @@ class StoreModule:
     def create_table(self, transaction: StoreWriter, schema: TableSchema) -> TableSchema:
         """Make an empty table and its indexes."""
         indexes = tuple(replace(index, storage_id=0) for index in schema.indexes)
-        schema = _with_ids(transaction.kv, replace(schema, storage_id=0, indexes=indexes), empty=True)
+        schema = replace(schema, storage_id=0, layout=None, indexes=indexes)
+        schema = _with_ids(transaction.kv, schema, empty=True)
         self.table(schema)  # refuses keys that cannot be encoded before anything is written
         transaction.add_rows(schema.storage_id, 0)
         return schema
@@ -185,6 +187,49 @@ class StoreModule:
         transaction.change_indexes(schema.storage_id)
         transaction.kv.delete_range(store.prefix, store.end)
 
+    def append_column(
+        self, transaction: StoreWriter, old: TableSchema, new: TableSchema, value: Any
+    ) -> TableSchema:
+        """Let a column come at the end: rows that are there stay shorter, and are read with ``value``."""
+        return self._in_place(transaction, old, new, appended(old.layout, len(old.columns), value), None)
+
+    def retire_column(
+        self, transaction: StoreWriter, old: TableSchema, new: TableSchema, position: int
+    ) -> TableSchema:
+        """Let a column go: its place in the rows is not read any more.  An index over it is built anew."""
+        return self._in_place(
+            transaction, old, new, retired(old.layout, len(old.columns), position), position
+        )
+
+    def _in_place(
+        self,
+        transaction: StoreWriter,
+        old: TableSchema,
+        new: TableSchema,
+        layout: RowLayout,
+        gone: int | None,
+    ) -> TableSchema:
+        kv = transaction.kv
+        if transaction.row_count(old.storage_id) == 0:
+            # No row is stored in another way than the table's own.
+            new = replace(new, storage_id=old.storage_id, layout=None)
+        else:
+            new = replace(new, storage_id=old.storage_id, layout=layout)
+        new = _with_ids(kv, new, empty=False)
+        before, table = self.table(old), self.table(new)
+        # Whoever has cached the rows has them in their old shape.
+        transaction.add_rows(new.storage_id, 0)
+        known = {index.store: index for index in before.indexes}
+        kept = [
+            (was, index)
+            for index in table.indexes
+            if (was := known.get(index.store)) is not None
+            and was.unique == index.unique
+            and gone not in [part.column for part in was.index.parts]
+        ]
+        self._rewrite_indexes(kv, before, table, kept)
+        return new
+
     def rewrite_table(
         self,
         transaction: StoreWriter,
@@ -204,13 +249,19 @@ class StoreModule:
         transform: Callable[[Batch], Batch] | None,
     ) -> TableSchema:
         kv = transaction.kv
-        new = _with_ids(kv, replace(new, storage_id=old.schema.storage_id), empty=False)
+        stays = transform is None
+        new = replace(new, storage_id=old.schema.storage_id, layout=old.schema.layout if stays else None)
+        new = _with_ids(kv, new, empty=False)
         table = self.table(new)
+        if stays and not old.rows.keys_like(table.rows):
+            new = replace(new, layout=None)
+            table = self.table(new)
+            stays = False
         transaction.add_rows(table.rows.store, 0)
         before = {index.store: index for index in old.indexes}
         pairs = [(before[index.store], index) for index in table.indexes if index.store in before]
         start = None
-        if transform is None and old.rows.keys_like(table.rows):
+        if stays:
             kept = [(was, index) for was, index in pairs if was.shape == index.shape]
         else:
             kept, start = rewrite_in_place(kv, old.rows, table.rows, transform, pairs)

@@ -1,6 +1,7 @@
 """The rows of a table as keys and values: encoding, decoding, and naming what is corrupt.
 
-A row is kept whole under its encoded primary key, so nothing ever depends on decoding a key.
+A row is kept whole under its encoded primary key, so nothing ever depends on decoding a key.  Its places are
+the columns, unless columns have come or gone since (``layouts.py``).
 Batches are decoded in one C call; only a batch that fails is looked at row by row, to say which
 row of which table is damaged.
 
@@ -10,16 +11,18 @@ Chapter: store-and-modules, sections 3 and 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.backends.contract import ReadTransaction
+from quereus_store.backends.contract import Previous, ReadTransaction
 from quereus_store.catalog.layout import store_prefix, successor
 from quereus_store.codec import KeyColumn, KeyEncoder, decode_key, key_column, key_encoder
 from quereus_store.codec.rows import row_decoder, row_encoder
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Batch, EngineServices, Row
 from quereus_store.schema.objects import TableSchema
+from quereus_store.store.layouts import laid_out_decoder, laid_out_encoder
 from quereus_store.types.logical import ANY, BUILT_IN_TYPES, JSON, LogicalType, PhysicalType
 
 _WITH_DOCUMENTS = frozenset((PhysicalType.OBJECT, PhysicalType.ANY))
@@ -64,6 +67,11 @@ class RowStore:
         self.encode, self.encode_many = row_encoder()
         has_documents = any(_may_hold_documents(column.type) for column in schema.columns)
         self.decode_one, self._decode_many = row_decoder(has_documents)
+        if schema.layout is not None:
+            self.encode, self.encode_many = laid_out_encoder(schema.layout, self.encode, self.encode_many)
+            self.decode_one, self._decode_many = laid_out_decoder(
+                schema.layout, self.decode_one, self._decode_many
+            )
         self.width = len(schema.columns)
         self._widths = {self.width}
 
@@ -88,6 +96,10 @@ class RowStore:
         for value in values:
             self.decode(kv, value)
         raise sql_error(StatusCode.CORRUPT, f"table {self.schema.qualified_name} is corrupt")
+
+    def previous(self, rows: Sequence[Row]) -> Previous | None:
+        """What the rows' keys have in the storage, for an undo log; None where rows cannot tell."""
+        return None if self.schema.layout is not None else partial(self.encode_many, rows)
 
     def keeps_key(self, old: Row, new: Row) -> bool:
         """Whether these rows surely have the same key."""

@@ -214,7 +214,7 @@ def delete(
         transaction.add_rows(rows.store, -len(piece))
         for entry in entries:
             kv.delete_many([key for key, _ in entry.items], partial(_values, entry.items))
-        kv.delete_many(keys, partial(rows.encode_many, piece))
+        kv.delete_many(keys, rows.previous(piece))
 
 
 def _delete_one(transaction: StoreWriter, rows: RowStore, indexes: Sequence[IndexStore], row: Row) -> None:
@@ -371,7 +371,7 @@ def _changes(
     old_keys = keys if rows.keep_keys(old, new) else rows.keys_of(old)
     items = list(zip(keys, rows.encode_many(new), strict=True))
     if old_keys == keys:
-        changes = [_Change(None, rewritten=items, previous=partial(rows.encode_many, old))]
+        changes = [_Change(None, rewritten=items, previous=rows.previous(old))]
     else:
         stays = list(map(eq, old_keys, keys))
         leaves = list(map(not_, stays))

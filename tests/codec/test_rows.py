@@ -107,14 +107,6 @@ def test_documents_too_deep_for_python_are_refused() -> None:
     assert caught.value.code is StatusCode.TOOBIG
 
 
-def test_narrower_rows_are_filled_from_the_defaults() -> None:
-    decode, decode_many = row_decoder(has_documents=False, defaults=(None, "x", 3))
-    values = [encode((1,)), encode((1, "a")), encode((1, "a", 9))]
-    assert decode_many(values) == [(1, "x", 3), (1, "a", 3), (1, "a", 9)]
-    assert [decode(value) for value in values] == decode_many(values)
-    assert decode_many([]) == []
-
-
 def test_batches_of_any_size() -> None:
     rows = [(number, f"n{number}", number * 0.5) for number in range(70_000)]
     _, decode_many = row_decoder(has_documents=False)

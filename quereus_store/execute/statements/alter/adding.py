@@ -83,16 +83,16 @@ def add_column(alteration: Alteration, action: nodes.AddColumn) -> None:
     _check_expressions(alteration, addition)
     table = addition.table
     empty = alteration.is_empty()
-    filled_by_row = False
-    transform = None
-    if not empty:
-        transform, filled_by_row = _backfill(alteration, addition)
+    value, transform = (None, None) if empty else _backfill(alteration, addition)
     changes = IndexChange(table)
     for unique in addition.uniques:
         change = with_unique(changes.table, unique, _unique_label(table, unique))
         changes = IndexChange(change.table, (*changes.build, *change.build))
-    stored = alteration.rewrite(table, transform or _append(None))
-    _judge(alteration, stored, addition, filled_by_row)
+    if transform is None:
+        stored = alteration.append_column(table, value)
+    else:
+        stored = alteration.rewrite(table, transform)
+    _judge(alteration, stored, addition, transform is not None)
     alteration.publish(alteration.carry_out(stored, changes))
     for key in addition.keys:
         check_orphans(alteration, table, key)
@@ -189,18 +189,18 @@ def _check_expressions(alteration: Alteration, addition: _Addition) -> None:
 # --- values for the rows that are there -------------------------------------------------------------------
 
 
-def _backfill(alteration: Alteration, addition: _Addition) -> tuple[Transform, bool]:
-    """What extends the rows, and whether each row's value is computed from it."""
+def _backfill(alteration: Alteration, addition: _Addition) -> tuple[Any, Transform | None]:
+    """The value that all rows get, or else what extends each by a value computed from it."""
     column = addition.column
     is_literal, value = default_value(column)
     if column.generated is None and (column.default is None or is_literal):
         if value is None and not column.nullable:
             raise _no_value(alteration, addition)
-        return _append(value), False
+        return value, None
     expression, program = _row_source(alteration, addition)
     if column.generated is None and not column.nullable and _is_null(expression, program):
         raise _no_value(alteration, addition)
-    return _append_computed(addition, expression, program), True
+    return None, _append_computed(addition, expression, program)
 
 
 def _no_value(alteration: Alteration, addition: _Addition) -> Error:
@@ -209,12 +209,6 @@ def _no_value(alteration: Alteration, addition: _Addition) -> Error:
         f"NOT NULL constraint failed for column '{addition.column.name}' added to"
         f" {addition.table.qualified_name} — column has no DEFAULT and existing rows cannot be backfilled",
     )
-
-
-def _append(value: Any) -> Transform:
-    """Extend every row by one value."""
-    end = (value,)
-    return lambda rows: [row + end for row in rows]
 
 
 def _row_source(alteration: Alteration, addition: _Addition) -> tuple[BoundExpression, RowProgram]:

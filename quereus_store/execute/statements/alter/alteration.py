@@ -17,7 +17,7 @@ from quereus_store.execute.dml.violations import unique_violation
 from quereus_store.execute.notification.events import Reshape
 from quereus_store.execute.transactions import Transaction
 from quereus_store.execute.watch import Watch
-from quereus_store.modules.contract import Batch, Module, Row, UniqueViolation
+from quereus_store.modules.contract import Batch, ColumnsInPlace, Module, Row, UniqueViolation
 from quereus_store.plan.binder import BindContext
 from quereus_store.schema.constraints import IndexChange
 from quereus_store.schema.manager import put_table
@@ -96,6 +96,33 @@ class Alteration:
             rewritten = self.module.rewrite_table(self.writer, self.table, new, streamed)
         except UniqueViolation as violation:
             raise _collision(new, violation) from violation
+        return self._reshaped(rewritten, transform)
+
+    def append_column(self, new: TableSchema, value: Any) -> TableSchema:
+        """Carry the rows over to a schema with one more column, which has one value in all of them."""
+        module = self.module
+        end = (value,)
+
+        def append(rows: Batch) -> Batch:
+            return [row + end for row in rows]
+
+        if isinstance(module, ColumnsInPlace):
+            return self._reshaped(module.append_column(self.writer, self.table, new, value), append)
+        return self.rewrite(new, append)
+
+    def retire_column(self, new: TableSchema, position: int) -> TableSchema:
+        """Carry the rows over to a schema without a column."""
+        module = self.module
+
+        def retire(rows: Batch) -> Batch:
+            return [row[:position] + row[position + 1 :] for row in rows]
+
+        if isinstance(module, ColumnsInPlace):
+            return self._reshaped(module.retire_column(self.writer, self.table, new, position), retire)
+        return self.rewrite(new, retire)
+
+    def _reshaped(self, rewritten: TableSchema, transform: Transform | None) -> TableSchema:
+        """Note for those who have seen the rows in their old shape how they have changed."""
         changes = self.transaction.changes
         reshape = Reshape(len(changes), self.table, rewritten, transform)
         self.transaction.reshapes.append(reshape)
@@ -129,7 +156,7 @@ class Alteration:
         for index in change.build:
             built[fold(index.name)] = self.build_index(stored, index)
         indexes = tuple(built[fold(index.name)] for index in change.table.indexes)
-        return replace(change.table, storage_id=stored.storage_id, indexes=indexes)
+        return replace(change.table, storage_id=stored.storage_id, layout=stored.layout, indexes=indexes)
 
     # -- catalog ---------------------------------------------------------------------
 

@@ -39,9 +39,7 @@ def drop_column(alteration: Alteration, action: nodes.DropColumn) -> None:
         alteration.catalog, table, position, alteration.session.schema_path, alteration.position
     )
     new = without_column(table, position)
-    alteration.publish(
-        alteration.rewrite(new, lambda rows: [row[:position] + row[position + 1 :] for row in rows])
-    )
+    alteration.publish(alteration.retire_column(new, position))
 
 
 # --- what is in the way -----------------------------------------------------------------------------------
