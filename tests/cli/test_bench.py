@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sqlite3
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,8 +14,9 @@ from quereus_store.cli.bench.cases import CASES
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.data import make_data
 from quereus_store.cli.bench.engines import Database, Engine
+from quereus_store.cli.bench.floor import Floor
 from quereus_store.cli.bench.growth import Growth, measure_growth
-from quereus_store.cli.bench.report import LineTable
+from quereus_store.cli.bench.report import FloorTable, LineTable, ResultTable
 from quereus_store.cli.bench.runner import Timing, ratio, run_case
 from quereus_store.cli.diagnostics import CommandError
 from quereus_store.cli.main import main
@@ -93,3 +95,29 @@ def test_the_command_writes_figures_for_every_case(
     assert all(case["seconds"]["lmdb"] for case in figures["cases"].values())
     assert (tmp_path / "out" / "ratios.svg").exists()
     assert "full scan" in capsys.readouterr().out
+
+
+def test_missed_goals_are_marked() -> None:
+    """A ratio, the microseconds of a single row, and the raw cost of the storage."""
+    ours, theirs = sqlite_engine("ours", "theirs"), sqlite_engine("theirs")
+    case = Case(
+        "load",
+        "",
+        lambda database, data: None,
+        operations=2,
+        goals={"ours": 2.0},
+        microseconds=15,
+        raw_times=2,
+    )
+    for seconds, marks in ((0.00002, []), (0.00004, ["20.0", "1.00 (2)"])):
+        stream = io.StringIO()
+        table = ResultTable(stream, [case], [ours, theirs], 100)
+        table.line(case, {"ours": Timing(seconds), "theirs": Timing(0.00004)})
+        assert re.findall(r"! (\S+(?: \(\S+\))?)", stream.getvalue().splitlines()[-1]) == marks
+    for floor, mark in ((0.1, "! 3.0 (2)"), (0.2, "1.5 (2)")):
+        stream = io.StringIO()
+        floors = FloorTable(stream, [case], {"load": {"lmdb": Timing(0.3), "leveldb": Timing(9.0)}})
+        floors.line(Floor("put", floor, "load", "lmdb"))
+        assert stream.getvalue().endswith(f"  {mark}\n")
+        floors.line(Floor("put", 0.1, "load", "leveldb"))
+        assert stream.getvalue().endswith("  90.0\n")

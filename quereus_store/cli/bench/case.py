@@ -3,6 +3,9 @@
 ``run`` is timed, ``before`` and ``after`` are not.  With ``operations`` the figure is microseconds
 for each of them, else milliseconds for the whole.  ``goals`` are the ratios to reach.
 
+``microseconds`` is what an operation may take at most on storages of ours, whatever ``sqlite3`` takes;
+``raw_times`` how many times the raw cost of LMDB the case may take there.
+
 A case may be compared with a ``plain`` one on the same engine: each of its operations is to take
 ``at_most`` so many times as long.
 """
@@ -55,6 +58,8 @@ class Case:
     only_durable: bool = False
     plain: str = ""
     at_most: float = 0.0
+    microseconds: float = 0.0
+    raw_times: float = 0.0
 
 
 def set_up(database: Database, data: Data) -> None:

@@ -96,6 +96,7 @@ FOUNDATION_CASES: tuple[Case, ...] = (
         _load,
         before=_empty_table,
         goals={"lmdb": 0.6},
+        raw_times=2.0,
     ),
     Case(
         "durable autocommit",
@@ -113,6 +114,7 @@ FOUNDATION_CASES: tuple[Case, ...] = (
         before=begin,
         after=rollback,
         operations=_STATEMENTS,
+        microseconds=15.0,
     ),
     Case(
         "single-row updates",
@@ -121,5 +123,6 @@ FOUNDATION_CASES: tuple[Case, ...] = (
         before=begin,
         after=rollback,
         operations=_STATEMENTS,
+        microseconds=15.0,
     ),
 )

@@ -146,7 +146,7 @@ def _time_floors(
 
     changes = [case for case in cases if case in WRITE_CASES]
     repeat = min(options.repeat, 3)
-    table = FloorTable(sys.stdout, results)
+    table = FloorTable(sys.stdout, cases, results)
     floors: list[Floor] = []
     for floor in chain(
         measure_floor(data, folder / "floor", repeat),
