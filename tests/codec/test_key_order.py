@@ -1,6 +1,7 @@
 """Byte order is SQL order, and equal bytes are equal values: golden cases, then any values at all."""
 
 import math
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -21,11 +22,13 @@ from quereus_store.types.logical import (
     BLOB,
     BOOLEAN,
     DATE,
+    DATETIME,
     INTEGER,
     JSON,
     NUMERIC,
     REAL,
     TEXT,
+    TIME,
     TIMESPAN,
     TIMESTAMP,
     LogicalType,
@@ -186,6 +189,14 @@ def _any_order(left: Any, right: Any) -> int:
 
 Case = tuple[LogicalType, Collation, st.SearchStrategy[Any], Callable[[Any, Any], int]]
 
+
+def _by_text_folded(left: str, right: str) -> int:
+    return (left.casefold() > right.casefold()) - (left.casefold() < right.casefold())
+
+
+# What a program may register: "ß" and "SS" are one text.
+FOLDED = Collation("FOLDED", _by_text_folded, str.casefold, order_preserving=True)
+
 CASES: dict[str, Case] = {
     "integer": (INTEGER, BINARY, integers, _number_order),
     "real": (REAL, BINARY, reals, _number_order),
@@ -194,7 +205,11 @@ CASES: dict[str, Case] = {
     "text": (TEXT, BINARY, texts, compare),
     "text nocase": (TEXT, NOCASE, texts, lambda a, b: compare(a, b, NOCASE)),
     "text rtrim": (TEXT, RTRIM, texts, lambda a, b: compare(a, b, RTRIM)),
+    "text folded": (TEXT, FOLDED, texts, _by_text_folded),
     "blob": (BLOB, BINARY, blobs, compare),
+    "date": (DATE, BINARY, st.dates().map(str), compare),
+    "time": (TIME, BINARY, st.times().map(lambda time: time.replace(microsecond=0).isoformat()), compare),
+    "datetime": (DATETIME, BINARY, st.datetimes().map(lambda moment: moment.isoformat()), compare),
     "timespan": (TIMESPAN, BINARY, timespans, compare_timespans),
     "json": (JSON, BINARY, documents.filter(lambda value: value is not None), compare_json),
     "any": (ANY, BINARY, numbers | texts | blobs, _any_order),
@@ -285,6 +300,31 @@ def test_values_are_taken_from_their_positions() -> None:
 def test_integer_columns_take_ten_bytes() -> None:
     encoder = key_encoder([KeyColumn(INTEGER, nullable=False)] * 2, prefix=b"\x10")
     assert encoder.encode((1, -1)) == bytes.fromhex("10 12 8000000000000001 80 12 7fffffffffffffff 80")
+
+
+def test_an_all_integer_key_is_one_call() -> None:
+    columns = [
+        KeyColumn(INTEGER, nullable=False),
+        KeyColumn(INTEGER, nullable=False, descending=True),
+        KeyColumn(INTEGER, nullable=False),
+    ]
+    encoder = key_encoder(columns, prefix=b"\x10")
+    expected = encoder.encode((1, 2, 3))
+    called: list[str] = []
+
+    def note(_frame: object, event: str, what: Any) -> None:
+        called.append(f"{event} {getattr(what, '__qualname__', '')}".strip())
+
+    sys.setprofile(note)
+    try:
+        key = encoder.encode((1, 2, 3))
+    finally:
+        sys.setprofile(None)
+    assert key == expected
+    assert [name for name in called if "call" in name and "setprofile" not in name] == [
+        "call",
+        "c_call Struct.pack",
+    ]
 
 
 def test_registered_types_are_keyed_by_their_key() -> None:
