@@ -22,6 +22,7 @@ from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql
 from quereus_store.execute.explaining import measured_tree, plan_tree
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
+from quereus_store.functions.user import aggregate_class_from
 from quereus_store.plan.tree import PlanStep
 
 _NO_PARAMETERS: tuple[Any, ...] = ()
@@ -272,14 +273,13 @@ class Connection(BoundToProcess):
         self.database.create_function(name, narg, func, **options)
 
     def create_aggregate(self, name: str, narg: int, aggregate_class: type) -> None:
-        """Add an aggregate from a class with ``step`` and ``finalize`` methods, as ``sqlite3`` has it."""
+        """Add an aggregate from a class with ``step`` and ``finalize`` methods, as ``sqlite3`` has it.
 
-        def step(state: Any, *values: Any) -> Any:
-            state.step(*values)
-            return state
-
+        With ``inverse`` and ``value``, too, windows take rows out again instead of starting anew.  The
+        annotation of ``finalize`` declares the type.
+        """
         self._check_open()
-        self.database.create_aggregate(name, narg, step, lambda state: state.finalize(), aggregate_class)
+        self.database.register_function(aggregate_class_from(aggregate_class, name, arguments=narg))
 
     def create_collation(self, name: str, callable_: Callable[[str, str], int], **options: Any) -> None:
         """Add a collation; see ``Database.create_collation``."""

@@ -2,7 +2,9 @@
 
 What a function takes and gives is read from the callable: the number of parameters from its signature, the
 result's type from the return annotation (``int`` is INTEGER, ``float`` REAL, ``str`` TEXT, ``bytes`` BLOB,
-``bool`` BOOLEAN, ``dict`` and ``list`` JSON; anything else ANY).  Options override what is read.
+``bool`` BOOLEAN, ``dict`` and ``list`` JSON; anything else ANY), the columns of a table function from what it
+is said to yield (``Iterator[Point]`` for a ``NamedTuple``, ``Iterator[tuple[int, str]]`` where names are
+given).  Options override what is read.
 
 NULLs are passed through to the callable.  Results are not converted: a function returns what it declares.
 Unless told otherwise a function is taken to be non-deterministic.
@@ -317,7 +319,9 @@ def aggregate_class_from(
             "schema must have implementation (scalar/TVF) or stepFunction+finalizeFunction (aggregate)"
         )
     inverse = getattr(factory, "inverse", None)
-    reads = getattr(factory, "value", finalize)
+    # What slides is read again and again; else a value is asked for once, at the end.
+    value = getattr(factory, "value", None)
+    reads = value if callable(inverse) and callable(value) else finalize
     if arguments is None:
         minimum, maximum = _arity(step, None, leading=1)
         arguments = minimum if minimum == maximum else -1
@@ -351,7 +355,7 @@ def aggregate_class_from(
 
 def table_function_from(
     function: Callable[..., Iterable[Sequence[Value]]],
-    columns: Sequence[str | tuple[str, DeclaredType] | ResultColumn],
+    columns: Sequence[str | tuple[str, DeclaredType] | ResultColumn] | None = None,
     name: str | None = None,
     *,
     arguments: int | None = None,
@@ -362,12 +366,14 @@ def table_function_from(
 ) -> TableFunction:
     """A table function of a generator of rows.
 
-    ``columns`` are names, (name, type) pairs or :class:`ResultColumn`.  Rows may be short (the rest is
-    NULL) or long (the rest is cut).  An ``integrated`` function gets the statement's context first.
+    ``columns`` are names, (name, type) pairs or :class:`ResultColumn`; names alone take their types from the
+    annotation of the rows, and without ``columns`` the annotation has to name a ``NamedTuple``.  Rows may
+    be short (the rest is NULL) or long (the rest is cut).  An ``integrated`` function gets the statement's
+    context first.
     """
     if not callable(function):
         raise _misuse("schema.implementation must be a function")
-    declared = tuple(map(_column, columns))
+    declared = _declared_columns(function, columns)
     if not declared:
         raise _misuse("a table function must declare its columns")
     width = len(declared)
@@ -391,11 +397,36 @@ def table_function_from(
     )
 
 
-def _column(declared: str | tuple[str, DeclaredType] | ResultColumn) -> ResultColumn:
+def _declared_columns(
+    function: Callable[..., Any], columns: Sequence[str | tuple[str, DeclaredType] | ResultColumn] | None
+) -> tuple[ResultColumn, ...]:
+    names, hints = _row_hint(_hints(function).get("return"))
+    if columns is None:
+        columns = names
+    types_of_hints = [type_of_hint(hint)[0] for hint in hints]
+    if len(types_of_hints) != len(columns):
+        types_of_hints = [ANY] * len(columns)
+    return tuple(map(_column, columns, types_of_hints))
+
+
+def _row_hint(hint: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The names and annotations of the members of the rows that an iterable is said to have."""
+    members = get_args(hint)
+    row = members[0] if members else None
+    if isinstance(row, type) and issubclass(row, tuple) and hasattr(row, "_fields"):
+        hints = _hints(row)
+        return row._fields, tuple(hints.get(name, Any) for name in row._fields)
+    values = get_args(row) if get_origin(row) is tuple else ()
+    return (), () if Ellipsis in values else values
+
+
+def _column(
+    declared: str | tuple[str, DeclaredType] | ResultColumn, hinted: LogicalType = ANY
+) -> ResultColumn:
     if isinstance(declared, ResultColumn):
         return declared
     if isinstance(declared, str):
-        return ResultColumn(declared, ANY)
+        return ResultColumn(declared, hinted)
     name, logical_type = declared
     if isinstance(logical_type, LogicalType):
         return ResultColumn(name, logical_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,34 @@ def test_statistics_go_on_counting_with_the_table(connection: quereus_store.Conn
         "insert into item values (?, ?, ?, ?, ?)", [(i, i % 4, i, None, "w00") for i in range(4000, 8000)]
     )
     assert rows_of(connection, "select * from item where few = 1") == 2000
+
+
+def test_statistics_outlive_the_connection(tmp_path: Path) -> None:
+    """What ANALYZE found decides between two indexes in a process that never ran it."""
+    sql = "select * from item where few = 1 and many = 7"
+    with quereus_store.connect(tmp_path / "kept.qdb") as opened:
+        opened.execute("create table item (id integer primary key, many integer, few integer)")
+        opened.executemany("insert into item values (?, ?, ?)", [(i, i % 500, i % 2) for i in range(4000)])
+        opened.execute("create index item_few on item (few)")
+        opened.execute("create index item_many on item (many)")
+    with quereus_store.connect(tmp_path / "kept.qdb") as opened:
+        assert rows_of(opened, "select * from item where few = 1") != 2000
+        opened.execute("analyze")
+    with quereus_store.connect(tmp_path / "kept.qdb") as opened:
+        assert rows_of(opened, "select * from item where few = 1") == 2000
+        assert rows_of(opened, "select * from item") == 4000
+        assert "item_many" in plan(opened, sql)
+
+
+def test_rows_are_counted_without_analyze(tmp_path: Path) -> None:
+    """Those that are committed, whatever was rolled back and however often the file is opened."""
+    with quereus_store.connect(tmp_path / "counted.qdb") as opened:
+        opened.execute("create table item (id integer primary key)")
+        opened.executemany("insert into item values (?)", [(i,) for i in range(100)])
+        opened.execute("begin")
+        opened.execute("delete from item where id < 40")
+        opened.execute("rollback")
+        assert rows_of(opened, "select * from item") == 100
+        opened.execute("delete from item where id < 10")
+    with quereus_store.connect(tmp_path / "counted.qdb") as opened:
+        assert rows_of(opened, "select * from item") == 90
