@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import quereus_store
+from quereus_store.sql.renderer import canonical_text
 
 TABLES = """
 create table if not exists other (id integer primary key);
@@ -121,3 +124,94 @@ def test_going_stale_is_undone_with_the_change(con: Any) -> None:
     con.execute("rollback")
     con.execute(LAST)
     assert con.execute("select n from above").fetchone() == (3,)
+
+
+# --- any changes in any order ------------------------------------------------------------------------------
+
+CHANGES = (
+    "alter table t add column e integer default 4",
+    "alter table t drop column e",
+    "alter table t drop column c",
+    "alter table t add column c integer default 2",
+    "alter table t rename column a to aa",
+    "alter table t rename column aa to a",
+    "alter table t rename to tt",
+    "alter table tt rename to t",
+    "alter table t alter column a set data type real",
+    "alter table t alter column a set data type integer",
+    "alter table t alter column b set collate nocase",
+    "alter table t alter column b drop not null",
+    "alter table t alter column b set not null",
+    "alter table t drop constraint one_u",
+    "alter table t add constraint one_u unique (u)",
+    "alter table t add constraint high check (a > 100)",
+    "alter table t drop constraint high",
+    "alter table t alter primary key (id, u)",
+    "alter table t alter primary key (id)",
+    "create index t_b on t (b)",
+    "drop index t_b",
+    "drop table t",
+    "create table t (id integer primary key, a integer, b text, c integer default 1, u text null)",
+    "alter table v rename to v9",
+    "alter table v9 rename to v",
+    "alter table w drop maintained",
+    "alter table w set maintained as select b, count(*) as n, sum(a) as s from t group by b",
+    "create view p as select id, b as label from t where a < 50",
+    "drop view p",
+    "create materialized view x as select label, count(*) as n from p group by label",
+)
+ROWS = (
+    "insert or replace into t (id, a, b, u) values (3, 30, 'x', 'r')",
+    "insert or ignore into t (id, a, b, u) values (4, 5, 'X', 's')",
+    "update t set a = a + 1, b = b || 'y' where id < 3",
+    "update t set u = u || '!', id = id + 10 where id > 1",
+    "delete from t where id in (1, 4)",
+)
+REFRESHES = tuple(f"refresh materialized view {name}" for name in "vwyzx")
+CONTROL = ("begin", "commit", "rollback", "savepoint s", "rollback to s")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.one_of(*map(st.sampled_from, (CHANGES, ROWS, REFRESHES, CONTROL, ROWS))), min_size=3, max_size=25
+    )
+)
+def test_live_views_equal_their_bodies_whatever_happens_to_the_schema(steps: list[str]) -> None:
+    connection = quereus_store.connect(":memory:")
+    connection.executescript(TABLES)
+    connection.executescript(
+        "create materialized view v as select id, a, b from t where a > 5;"
+        "create materialized view w as select b, count(*) as n, sum(a) as s from t group by b;"
+        "create materialized view y as select v.id, t.c, w.n from v join t on t.id = v.id"
+        " join w on w.b = v.b;"
+        "create materialized view z as select * from t;"
+    )
+    done = []
+    for step in steps:
+        try:
+            connection.execute(step)
+        except quereus_store.InternalError:
+            raise
+        except quereus_store.Error:
+            continue
+        done.append(step)
+        check = connection.execute("select name from schema() where type = 'materialized_view'").fetchall()
+        for (name,) in check:
+            compare(connection, name, done)
+    if connection.in_transaction:
+        connection.execute("commit")
+    assert connection.database.check() == [], done
+    connection.close()
+
+
+def compare(connection: Any, name: str, done: list[str]) -> None:
+    """A live view, in the midst of a transaction too, against its body."""
+    transaction = connection.session.transaction
+    catalog = connection.database.catalog if transaction is None else transaction.catalog
+    table = catalog.table("main", name)
+    if table.derivation.stale or table.derivation.views:
+        return
+    body = connection.execute(canonical_text(table.derivation.query)).fetchall()
+    stored = connection.execute(f"select * from {name}").fetchall()
+    assert sorted(map(repr, stored)) == sorted(map(repr, body)), (name, done)
