@@ -22,7 +22,7 @@ demo: $(VENV)/.demo
 	$(BIN)/quereus demo $(DEMO)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest -n auto $(TESTS)
 
 bench: $(VENV)/.base
 	$(BIN)/quereus bench $(BENCH)

@@ -1,4 +1,4 @@
-"""Run the conformance vectors on every backend and hold the counts.
+"""Run the conformance vectors on every backend, one for each core at a time, and hold the counts.
 
 The vectors and their runner live beside the project (``../shared``); where they are absent this
 script says so and succeeds.  A failing check is one of three things:
@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,8 +150,11 @@ def main() -> int:
     floor_file = CONFORMANCE / "floor.toml"
     floor: dict[str, int] = tomllib.loads(floor_file.read_text()) if floor_file.exists() else {}
     in_order = True
-    for backend in options.backend or BACKENDS:
-        verdict = judge(backend, run_backend(options.shared, backend), differences)
+    backends = options.backend or BACKENDS
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = list(pool.map(partial(run_backend, options.shared), backends))
+    for backend, report in zip(backends, reports, strict=True):
+        verdict = judge(backend, report, differences)
         in_order &= tell(verdict, floor.get(backend, 0), options.show)
         floor[backend] = max(verdict.holds, floor.get(backend, 0))
     if options.raise_floor:

@@ -64,15 +64,14 @@ def frame(
     return FrameSpecification(unit, start, end, first, last, exclusion)
 
 
-def window_rows(
+def window_values(
     rows: list[Row],
-    width: int,
     partition: Callable[[Row], Any] | None,
     sort: Callable[[list[Row]], list[Row]],
     order: Callable[[Row], Any] | None,
     tasks: Sequence[WindowTask],
-) -> list[Row]:
-    """The first ``width`` columns of each row, and the value of each call.
+) -> list[tuple[Any, ...]]:
+    """Each row with the value of each call: ``(row, value, ...)``.
 
     ``partition`` and ``order`` give what must be equal within a partition and
     among peers; None means one partition, or all rows peers.
@@ -85,13 +84,22 @@ def window_rows(
     else:
         for key, row in zip(map(partition, rows), rows, strict=True):
             parts[key].append(row)
-    result: list[Row] = []
+    result: list[tuple[Any, ...]] = []
     for part in parts.values():
         peers = peers_of_rows(len(part), None if order is None else list(map(order, part)))
         columns = [task.over(part, peers) for task in tasks]
-        values = zip(*columns, strict=True)
-        if len(part[0]) == width:
-            result += [row + value for row, value in zip(part, values, strict=True)]
-        else:
-            result += [row[:width] + value for row, value in zip(part, values, strict=True)]
+        result += zip(part, *columns, strict=True)
     return result
+
+
+def window_rows(
+    rows: list[Row],
+    width: int,
+    partition: Callable[[Row], Any] | None,
+    sort: Callable[[list[Row]], list[Row]],
+    order: Callable[[Row], Any] | None,
+    tasks: Sequence[WindowTask],
+) -> list[Row]:
+    """The same as rows: the first ``width`` columns of each, and the values."""
+    found = window_values(rows, partition, sort, order, tasks)
+    return [item[0][:width] + item[1:] for item in found]

@@ -10,7 +10,7 @@ from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.ordering import sort_key, sort_source
-from quereus_store.execute.codegen.pipeline import Pipeline, column_ids
+from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.windows import SpillingWindow
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan import nodes
@@ -64,9 +64,23 @@ def window(compiler: QueryCompiler, node: nodes.Window) -> Pipeline:
         return compiler.over_batches(
             f"{module.helper(SpillingWindow)}({arguments}).rows({rows})", node.columns
         )
-    gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_rows)
-    source = f"{kernel}({gather}({rows}), {width}, {partition}, {sort}, {order}, {tuple_display(tasks)})"
-    return compiler.over_batches(f"{module.helper(kernels.in_batches)}({source})", node.columns)
+    gather, kernel = module.helper(kernels.gather), module.helper(window_kernels.window_values)
+    source = f"{kernel}({gather}({rows}), {partition}, {sort}, {order}, {tuple_display(tasks)})"
+    return _over_values(compiler, f"{module.helper(kernels.in_batches)}({source})", node)
+
+
+def _over_values(compiler: QueryCompiler, source: str, node: nodes.Window) -> Pipeline:
+    """A pipeline over batches of input rows, each with the values of the calls beside it."""
+    module = compiler.module
+    row, batch = module.name("r"), module.name("batch")
+    values = [module.name("v") for _ in node.calls]
+    columns = [*(f"{row}[{index}]" for index in range(len(node.input.columns))), *values]
+    return Pipeline(
+        source=source,
+        batch=batch,
+        loop=Clause("for", batch, tuple_display([row, *values])),
+        bindings=dict(zip(column_ids(node.columns), columns, strict=True)),
+    )
 
 
 def _identity(
