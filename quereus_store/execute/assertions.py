@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -249,10 +250,20 @@ def _name_of(assertion: AssertionSchema) -> TableKey:
 
 def assertion_violation(assertion: AssertionSchema, samples: Iterable[Row]) -> Error:
     """The error for an assertion that does not hold."""
+    samples = list(samples)
     shown = ", ".join(f"({', '.join(map(_shown, row))})" for row in samples)
-    return sql_error(
+    error = sql_error(
         StatusCode.CONSTRAINT, f"Integrity assertion failed: {assertion_label(assertion)} [{shown}]"
     )
+    error.details = MappingProxyType(
+        {
+            "schema": assertion.schema,
+            "kind": "assertion",
+            "constraint": assertion.name,
+            "values": tuple(samples),
+        }
+    )
+    return error
 
 
 def _shown(value: Any) -> str:

@@ -1,31 +1,66 @@
 """Errors of rows tell a program where their statement begins and what the constraint was about."""
 
+from pathlib import Path
+
 import pytest
 
 import quereus_store
 
+SCHEMA = """
+create table p (id integer primary key, code text null);
+create table t (
+    id integer primary key, v integer check (v > 0 and v < 100), s text null,
+    p integer null constraint to_p references p (id),
+    constraint once unique (s, v), constraint small check (v < id + 50)
+);
+create table owned (id integer primary key, p integer references p (id) on delete cascade);
+create assertion lucky check (not exists (select 1 from t where v = 13));
+insert into p values (1, 'a'), (2, null);
+insert into t values (1, 1, 'a', 1), (2, 1, 'b', null), (3, 7, 'a', null);
+"""
 
-@pytest.mark.parametrize(
-    ("sql", "columns", "values"),
-    [
-        ("insert into t values (1, 2, 'new')", ("id",), (1,)),
-        ("insert into t values (5, 9, 'x')", ("v", "id"), (9, 5)),
-        ("insert into t values (5, 1, 'a')", ("s",), ("a",)),
-        ("update t set v = -1", ("v", "id"), (-1, 1)),
-    ],
-)
-def test_a_constraint(sql: str, columns: tuple[str, ...], values: tuple[object, ...]) -> None:
-    with quereus_store.connect(":memory:") as con:
-        con.execute(
-            "create table t (id integer primary key, v integer check (v > 0 and v < id + 4), s text unique)"
-        )
-        con.execute("insert into t values (1, 1, 'a')")
+VIOLATIONS = {
+    "insert into t values (1, 2, 'x', null)": ("t", "primary key", None, ("id",), (1,)),
+    "update t set id = 2 where id = 1": ("t", "primary key", None, ("id",), (2,)),
+    "insert into t values (5, null, 'x', null)": ("t", "not null", None, ("v",), None),
+    "insert into t values (5, 1, 'a', null)": ("t", "unique", "once", ("s", "v"), ("a", 1)),
+    "insert into t values (5, 500, 'x', null)": ("t", "check", "_check_v", ("v",), (500,)),
+    "update t set v = 60 where id = 2": ("t", "check", "small", ("v", "id"), (60, 2)),
+    "insert into t values (5, 6, 'x', 9)": ("t", "foreign key", "to_p", ("p",), (9,)),
+    "delete from p": ("t", "foreign key", "to_p", ("p",), (1,)),
+    "update p set id = 7 where id = 1": ("t", "foreign key", "to_p", ("p",), (1,)),
+    "insert into t values (5, 13, 'x', null)": (None, "assertion", "lucky", None, ((5,),)),
+    "create unique index i on t (s)": ("t", "unique", "i", ("s",), ("a",)),
+    "alter table t add constraint u unique (v)": ("t", "unique", "u", ("v",), (1,)),
+    "alter table t add constraint f foreign key (v) references p (id)": (
+        "t",
+        "foreign key",
+        "f",
+        ("v",),
+        (7,),
+    ),
+    "alter table t alter primary key (v)": ("t", "primary key", None, ("v",), (1,)),
+    "alter table p alter column code set not null": ("p", "not null", None, ("code",), None),
+    "alter table t add column w integer default (nullif(new.v, 7))": ("t", "not null", None, ("w",), None),
+    "alter table t add column w integer default 5 check (w > 9)": ("t", "check", "_check_w", ("w",), None),
+}
+"""Table, kind, name, columns and values that the error of a statement tells."""
+
+
+@pytest.mark.parametrize("sql", VIOLATIONS)
+@pytest.mark.parametrize("path", [None, "db"])
+def test_a_constraint(sql: str, path: str | None, tmp_path: Path) -> None:
+    with quereus_store.connect(":memory:" if path is None else tmp_path / path) as con:
+        con.executescript(SCHEMA)
         with pytest.raises(quereus_store.IntegrityError) as caught:
             con.executescript(f"select 1;\n  {sql}")
+        table, kind, name, columns, values = VIOLATIONS[sql]
         assert (caught.value.line, caught.value.column) == (2, 3)
-        assert "line" not in str(caught.value)
-        assert caught.value.details["columns"] == columns
-        assert caught.value.details["values"] == values
+        details = caught.value.details
+        assert (details.get("table"), details["kind"], details["constraint"]) == (table, kind, name)
+        assert details["schema"] == "main"
+        assert details.get("columns") == columns
+        assert details.get("values") == values
 
 
 def test_a_check_that_fails_at_the_commit() -> None:

@@ -12,7 +12,14 @@ from typing import Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import Row
-from quereus_store.schema.objects import CheckConstraint, ForeignKey, TableSchema, UniqueConstraint, fold
+from quereus_store.schema.objects import (
+    CheckConstraint,
+    ForeignKey,
+    IndexSchema,
+    TableSchema,
+    UniqueConstraint,
+    fold,
+)
 from quereus_store.sql import traversal
 from quereus_store.sql.nodes import ColumnReference
 from quereus_store.sql.renderer import canonical_text
@@ -23,19 +30,19 @@ _LONGEST_SHOWN = 60
 def not_null_violation(table: TableSchema, position: int) -> Error:
     """A NULL in a NOT NULL column."""
     column = table.columns[position].name
-    return _violation(f"NOT NULL constraint failed: {table.name}.{column}", table, "not null", [position])
+    return violation(f"NOT NULL constraint failed: {table.name}.{column}", table, "not null", [position])
 
 
 def check_violation(table: TableSchema, check: CheckConstraint, row: Row | None = None) -> Error:
     """A CHECK that is false; of the row it tells the columns that the expression names."""
     if check.message is not None:
-        return _violation(check.message, table, "check", (), check.name)
+        return violation(check.message, table, "check", (), check.name)
     shown = _shown(canonical_text(check.expression))
     references = [node for node in traversal.walk(check.expression) if isinstance(node, ColumnReference)]
     named = dict.fromkeys(fold(node.column) for node in references if fold(node.table or "") != "old")
     columns = [position for name in named if (position := table.column_index(name)) is not None]
     values = None if row is None else [row[column] for column in columns]
-    return _violation(
+    return violation(
         f"CHECK constraint failed: {check.name}{shown}", table, "check", columns, check.name, values
     )
 
@@ -47,7 +54,7 @@ def primary_key_violation(table: TableSchema, row: Row, moved_in_memory: bool = 
     else:
         message = f"UNIQUE constraint failed: {table.name} PK."
     columns = [part.column for part in table.primary_key.parts]
-    return _violation(message, table, "primary key", columns, None, [row[column] for column in columns])
+    return violation(message, table, "primary key", columns, None, [row[column] for column in columns])
 
 
 def unique_violation(table: TableSchema, constraint: UniqueConstraint, row: Row) -> Error:
@@ -61,7 +68,17 @@ def unique_violation(table: TableSchema, constraint: UniqueConstraint, row: Row)
         ]
     message = f"UNIQUE constraint failed: {table.name} ({', '.join(names)})"
     values = [row[column] for column in constraint.columns]
-    return _violation(message, table, "unique", constraint.columns, constraint.name, values)
+    return violation(message, table, "unique", constraint.columns, constraint.name, values)
+
+
+def index_violation(table: TableSchema, index: IndexSchema, row: Row) -> Error:
+    """Rows that are there and that a new unique index does not tell apart."""
+    names = [
+        "<expression>" if part.column is None else table.columns[part.column].name for part in index.parts
+    ]
+    columns = [part.column for part in index.parts if part.column is not None]
+    message = f"UNIQUE constraint failed: {table.name} ({', '.join(names)})"
+    return violation(message, table, "unique", columns, index.name, [row[column] for column in columns])
 
 
 def missing_parent(
@@ -71,7 +88,7 @@ def missing_parent(
     message = f"CHECK constraint failed: {key.name}"
     if absent_table is not None:
         message += f" — referenced table '{absent_table}' does not exist"
-    return _violation(message, child, "foreign key", key.columns, key.name, values)
+    return violation(message, child, "foreign key", key.columns, key.name, values)
 
 
 def restricted(
@@ -81,7 +98,7 @@ def restricted(
     message = (
         f"FOREIGN KEY constraint failed: {verb} on '{parent.name}' violates RESTRICT from '{child.name}'"
     )
-    return _violation(message, child, "foreign key", key.columns, key.name, values)
+    return violation(message, child, "foreign key", key.columns, key.name, values)
 
 
 def restricted_row(
@@ -94,14 +111,14 @@ def restricted_row(
     )
     shown = _shown(f"not exists (select 1 from {child.qualified_name} where {terms})")
     message = f"CHECK constraint failed: {key.name}{shown}"
-    return _violation(message, child, "foreign key", key.columns, key.name, values)
+    return violation(message, child, "foreign key", key.columns, key.name, values)
 
 
 def _shown(expression: str) -> str:
     return f" ({expression})" if len(expression) <= _LONGEST_SHOWN else ""
 
 
-def _violation(
+def violation(
     message: str,
     table: TableSchema,
     kind: str,
@@ -109,6 +126,7 @@ def _violation(
     constraint: str | None = None,
     values: Sequence[Any] | None = None,
 ) -> Error:
+    """An error with a message of its own that tells a program what any other of its kind does."""
     error = sql_error(StatusCode.CONSTRAINT, message)
     details: dict[str, Any] = {
         "schema": table.schema,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, OperationalError, StatusCode, sql_error
+from quereus_store.execute.dml.violations import index_violation
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.announcing import announce_index
 from quereus_store.execute.statements.policy import check_policy
@@ -75,20 +76,12 @@ def _build(
     try:
         built = module.create_index(writer, table, index)
     except UniqueViolation as violation:
-        raise sql_error(
-            StatusCode.CONSTRAINT, f"UNIQUE constraint failed: {table.name} ({_part_names(table, index)})"
-        ) from violation
+        raise index_violation(table, index, violation.row) from violation
     change = add_index(table, built)
     for hidden in change.erase:
         module.drop_index(writer, table, hidden)
     transaction.change_catalog(put_table(transaction.catalog, change.table))
     announce_index(transaction, "create", table, built)
-
-
-def _part_names(table: TableSchema, index: IndexSchema) -> str:
-    return ", ".join(
-        table.columns[part.column].name if part.column is not None else "<expression>" for part in index.parts
-    )
 
 
 def _failed(statement: nodes.CreateIndex, table: TableSchema, failure: Error) -> Error:

@@ -17,7 +17,7 @@ from operator import add
 from typing import Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
-from quereus_store.execute.dml.violations import check_violation
+from quereus_store.execute.dml.violations import check_violation, violation
 from quereus_store.execute.statements.alter.alteration import Alteration, Transform
 from quereus_store.execute.statements.alter.constraints import with_unique
 from quereus_store.execute.statements.alter.programs import RowProgram
@@ -255,11 +255,11 @@ def _append_computed(addition: _Addition, expression: BoundExpression, program: 
         values = [value for (value,) in program(rows)]
         values = convert_column(values, column.type, column.name, expression.type)
         if not column.nullable and None in values:
-            raise sql_error(
-                StatusCode.CONSTRAINT,
+            message = (
                 f"NOT NULL constraint failed: backfilling column '{table.name}.{column.name}' produced NULL"
-                " for an existing row",
+                " for an existing row"
             )
+            raise violation(message, table, "not null", [len(table.columns) - 1])
         return list(map(add, rows, zip(values, strict=True)))
 
     return transform
@@ -276,11 +276,12 @@ def _judge(alteration: Alteration, stored: TableSchema, addition: _Addition, fil
                 continue
             if filled_by_row:
                 raise check_violation(stored, check).located(alteration.position)
-            raise alteration.error(
-                StatusCode.CONSTRAINT,
+            message = (
                 f"CHECK constraint '{check.name}' violated by backfilled rows in ALTER TABLE ADD COLUMN on"
-                f" '{stored.name}'",
+                f" '{stored.name}'"
             )
+            error = violation(message, stored, "check", [len(stored.columns) - 1], check.name)
+            raise error.located(alteration.position)
 
 
 def _violations(

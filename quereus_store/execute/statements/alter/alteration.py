@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
-from quereus_store.execute.dml.violations import unique_violation
+from quereus_store.execute.dml.violations import index_violation, unique_violation
+from quereus_store.execute.dml.violations import violation as constraint_error
 from quereus_store.execute.notification.events import Reshape
 from quereus_store.execute.transactions import Transaction
 from quereus_store.execute.watch import Watch
@@ -138,12 +139,7 @@ class Alteration:
         try:
             return self.module.create_index(self.writer, table, index)
         except UniqueViolation as violation:
-            names = ", ".join(
-                table.columns[part.column].name for part in index.parts if part.column is not None
-            )
-            raise sql_error(
-                StatusCode.CONSTRAINT, f"UNIQUE constraint failed: {table.name} ({names})"
-            ) from violation
+            raise index_violation(table, index, violation.row) from violation
 
     def carry_out(self, stored: TableSchema, change: IndexChange) -> TableSchema:
         """Build and erase what a change of indexes asks for; ``stored`` is the table as it is kept now."""
@@ -185,9 +181,12 @@ def _collision(table: TableSchema, violation: UniqueViolation) -> Error:
         return unique_violation(table, violation.constraint, violation.row)
     values = ", ".join(_shown(violation.row[part.column]) for part in table.primary_key.parts)
     shown = f"(key: {values})" if values else "(the empty key admits one row)"
-    return sql_error(
-        StatusCode.CONSTRAINT,
-        f"UNIQUE constraint failed: {table.name} primary key collides under the new key definition {shown}",
+    message = (
+        f"UNIQUE constraint failed: {table.name} primary key collides under the new key definition {shown}"
+    )
+    columns = [part.column for part in table.primary_key.parts]
+    return constraint_error(
+        message, table, "primary key", columns, None, [violation.row[column] for column in columns]
     )
 
 

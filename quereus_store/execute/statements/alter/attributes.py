@@ -11,6 +11,7 @@ from typing import Any
 
 from quereus_store.errors import StatusCode
 from quereus_store.execute.dml.checks import current_table
+from quereus_store.execute.dml.violations import not_null_violation, violation
 from quereus_store.execute.statements.alter.alteration import Alteration, Transform
 from quereus_store.execute.statements.alter.programs import RowProgram
 from quereus_store.execute.statements.definitions import check_expressions
@@ -44,7 +45,8 @@ def set_not_null(alteration: Alteration, action: nodes.SetNotNull) -> None:
         return
     for batch in alteration.batches(alteration.table):
         if None in [row[position] for row in batch]:
-            raise alteration.error(StatusCode.CONSTRAINT, f"column {column.name} contains NULL values")
+            message = f"column {column.name} contains NULL values"
+            raise violation(message, alteration.table, "not null", [position]).located(alteration.position)
     alteration.publish(alteration.rewrite(new))
 
 
@@ -216,9 +218,7 @@ def _recomputed(alteration: Alteration, table: TableSchema, position: int) -> Tr
     def transform(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         values = convert_column([value for (value,) in program(rows)], column.type, column.name)
         if not column.nullable and None in values:
-            raise alteration.error(
-                StatusCode.CONSTRAINT, f"NOT NULL constraint failed: {table.name}.{column.name}"
-            )
+            raise not_null_violation(table, position).located(alteration.position)
         return [
             (*row[:position], value, *row[position + 1 :]) for row, value in zip(rows, values, strict=True)
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quereus_store.errors import StatusCode
+from quereus_store.execute.dml.violations import violation
 from quereus_store.execute.statements.alter.alteration import Alteration
 from quereus_store.schema.manager import check_foreign_key_collations, parent_key, parent_of
 from quereus_store.schema.objects import ForeignKey, TableSchema
@@ -37,7 +38,8 @@ def check_orphans(alteration: Alteration, table: TableSchema, key: ForeignKey) -
     child = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
     names = [quote_identifier(table.columns[column].name) for column in key.columns]
     condition = " and ".join(f"child.{name} is not null" for name in names)
-    query = f"select 1 from {child} as child where {condition}"
+    keys = ", ".join(f"child.{name}" for name in names)
+    query = f"select {keys} from {child} as child where {condition}"
     if parent is not None and positions is not None:
         source = f"{quote_identifier(parent.schema)}.{quote_identifier(parent.name)}"
         match = " and ".join(
@@ -45,10 +47,12 @@ def check_orphans(alteration: Alteration, table: TableSchema, key: ForeignKey) -
             for position, name in zip(positions, names, strict=True)
         )
         query += f" and not exists (select 1 from {source} as parent where {match})"
-    if alteration.session.rows_within(alteration.transaction, f"{query} limit 1"):
+    orphans = alteration.session.rows_within(alteration.transaction, f"{query} limit 1")
+    if orphans:
         columns = ", ".join(table.columns[column].name for column in key.columns)
-        raise alteration.error(
-            StatusCode.CONSTRAINT,
+        message = (
             f"FOREIGN KEY constraint failed: {table.name} ({columns}) has rows referencing a missing"
-            f" '{key.parent_table}'",
+            f" '{key.parent_table}'"
         )
+        error = violation(message, table, "foreign key", key.columns, key.name, orphans[0])
+        raise error.located(alteration.position)
