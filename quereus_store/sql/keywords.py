@@ -58,4 +58,7 @@ DECLARATION_ITEMS: frozenset[str] = _words(
     "table index unique materialized view seed assertion domain collation import"
 )
 
+#: Words that are no names where a bare word may be an alias.
+NO_ALIASES: frozenset[str] = RESERVED | CONTEXTUAL
+
 ALL: frozenset[str] = RESERVED | CONTEXTUAL | SOFT

@@ -12,6 +12,7 @@ that carry a value, a constant that no word or operator can equal.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.sql.nodes import LiteralValue
@@ -25,35 +26,25 @@ PARAMETER = "<parameter>"
 END = "<end>"
 
 
-class Token:
-    """One token: ``key``, spelling, value, offsets in the text and position (from 1)."""
+class Token(NamedTuple):
+    """One token: ``key``, spelling, value, offsets in the text and position (from 1).
 
-    __slots__ = ("column", "end", "key", "line", "start", "text", "value")
+    ``is_word`` tells a word without quotes: a keyword or an identifier.
+    """
 
-    def __init__(
-        self, key: str, text: str, value: LiteralValue, start: int, end: int, line: int, column: int
-    ) -> None:
-        self.key = key
-        self.text = text
-        self.value = value
-        self.start = start
-        self.end = end
-        self.line = line
-        self.column = column
+    key: str
+    text: str
+    value: LiteralValue
+    start: int
+    end: int
+    line: int
+    column: int
+    is_word: bool = False
 
     @property
     def position(self) -> SourcePosition:
         """Where the token stands."""
         return SourcePosition(self.line, self.column)
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is a word without quotes: a keyword or an identifier."""
-        first = self.key[:1]
-        return first.isalpha() or first == "_"
-
-    def __repr__(self) -> str:
-        return f"Token({self.key!r}, {self.text!r}, line {self.line}, column {self.column})"
 
 
 # Order matters where one alternative is a prefix of another; the possessive
@@ -105,7 +96,7 @@ def tokenize(text: str) -> list[Token]:
             column = start - line_start + 1
             spelling = text[start:end]
             if kind == "word":
-                append(Token(spelling.lower(), spelling, None, start, end, line, column))
+                append(Token(spelling.lower(), spelling, None, start, end, line, column, True))
             elif kind == "operator":
                 append(Token(spelling, spelling, None, start, end, line, column))
             elif kind == "comment":

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
-from quereus_store.sql.keywords import CONTEXTUAL, DECLARATION_ITEMS, RESERVED, SCHEMA_NAMES
+from quereus_store.sql.keywords import DECLARATION_ITEMS, NO_ALIASES, RESERVED, SCHEMA_NAMES
 from quereus_store.sql.lexer import END, QUOTED, Token, tokenize
 from quereus_store.sql.nodes import ObjectName
 
@@ -80,7 +80,9 @@ class TokenCursor:
         tokens, index = self._tokens, self.index
         if index + len(keys) > len(tokens):
             return False
-        return all(tokens[index + place].key == key for place, key in enumerate(keys))
+        return tokens[index].key == keys[0] and all(
+            tokens[index + place].key == key for place, key in enumerate(keys)
+        )
 
     def accept_words(self, *keys: str) -> bool:
         """Take the next tokens if all of them have these keys."""
@@ -174,7 +176,7 @@ class TokenCursor:
         key = token.key
         if key == QUOTED:
             return True
-        if not token.is_word or key in RESERVED or key in CONTEXTUAL:
+        if not token.is_word or key in NO_ALIASES:
             return False
         return not (self._item_depth == self._depth and key in DECLARATION_ITEMS)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from quereus_store.errors import SourcePosition
-from quereus_store.sql.keywords import CONTEXTUAL, RESERVED
+from quereus_store.sql.keywords import NO_ALIASES
 from quereus_store.sql.lexer import QUOTED
 from quereus_store.sql.nodes import (
     CheckConstraint,
@@ -63,7 +63,7 @@ class DefinitionParser(ModificationParser):
         name = self.expect_name("Expected column name.")
         type_name: TypeName | None = None
         token = self.token
-        if token.key == QUOTED or (token.is_word and token.key not in RESERVED | CONTEXTUAL):
+        if token.key == QUOTED or (token.is_word and token.key not in NO_ALIASES):
             type_name = self.type_name("Expected type name.")
         constraints: list[Constraint] = []
         tags: tuple[Tag, ...] | None = None

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from quereus_store.errors import SourcePosition
-from quereus_store.sql.keywords import CONTEXTUAL, FUNCTION_NAMES, RESERVED, TWO_WORD_TYPES
+from quereus_store.sql.keywords import FUNCTION_NAMES, NO_ALIASES, RESERVED, TWO_WORD_TYPES
 from quereus_store.sql.lexer import BLOB, INTEGER, PARAMETER, QUOTED, REAL, STRING, Token
 from quereus_store.sql.nodes import (
     Between,
@@ -499,7 +499,7 @@ class ExpressionParser(TokenCursor):
     def type_name(self, expectation: str, *, got: bool = True) -> TypeName:
         """``integer``, ``varchar(5)``, ``double precision``, ``timestamp with time zone``."""
         token = self.token
-        if not (token.key == QUOTED or (token.is_word and token.key not in RESERVED | CONTEXTUAL)):
+        if not (token.key == QUOTED or (token.is_word and token.key not in NO_ALIASES)):
             raise self.failure(expectation, got=got)
         words = [self.take_name()]
         if f"{token.key} {self.token.key}" in TWO_WORD_TYPES:
