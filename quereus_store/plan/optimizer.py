@@ -102,17 +102,14 @@ class RuleContext:
 Rule = Callable[[nodes.PlanNode, RuleContext], nodes.PlanNode]
 
 
-_SUBQUERIES_OF: Mapping[str, frozenset[type]] = {
+_CONCERNS: Mapping[str, frozenset[type]] = {
     "join_existence": frozenset({Exists}),
     "join_membership": frozenset({InSubquery}),
     "join_scalars": frozenset({ScalarSubquery, nodes.SingleRow}),
-}
-"""What the rules that take subqueries out of expressions look for."""
-
-_CONCERNS: Mapping[str, frozenset[type[nodes.PlanNode]]] = {
     "drop_projections": frozenset({nodes.Project}),
     "inline_common_tables": frozenset({nodes.With}),
     "push_filters": frozenset({nodes.Filter, nodes.Join}),
+    "show_one_zero": frozenset({nodes.Aggregate, nodes.Distinct, nodes.SetOperation}),
     "choose_access": frozenset({nodes.Filter}),
     "order_joins": frozenset({nodes.Join}),
     "choose_joins": frozenset({nodes.Join}),
@@ -120,7 +117,7 @@ _CONCERNS: Mapping[str, frozenset[type[nodes.PlanNode]]] = {
     "stream_groups": frozenset({nodes.Aggregate}),
     "keep_top": frozenset({nodes.Limit}),
 }
-"""The nodes without which there is nothing to do for a rule; those not named look at every plan."""
+"""What must be in a plan if there is to be anything to do for a rule; those not named look at every plan."""
 
 
 def bottom_up(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
@@ -139,16 +136,16 @@ def optimize(
     names = [column.name for column in plan.columns]
     early, chosen = _default_rules() if rules is None else ((), rules)
     disabled = context.disabled.union(context.options.get("disabled_rules", ()))
-    held = _subqueries(plan)
+    kinds = _all_kinds(plan)
     for rule in early:
         name = rule.__name__
-        if name not in disabled and not held.isdisjoint(_SUBQUERIES_OF[name]):
+        if name not in disabled and not kinds.isdisjoint(_CONCERNS[name]):
             before, plan = plan, rule(plan, context)
             if plan is not before:
-                held = _subqueries(plan)
-    if held:
+                kinds = _all_kinds(plan)
+    if not kinds.isdisjoint(SUBQUERIES):
         plan = _optimize_subqueries(plan, context, rules)
-    kinds = _kinds(plan)
+        kinds = _kinds(plan)
     for rule in chosen:
         name = rule.__name__
         if name not in disabled and not kinds.isdisjoint(_CONCERNS.get(name, kinds)):
@@ -166,20 +163,19 @@ def _called(plan: nodes.PlanNode, names: Sequence[str]) -> nodes.PlanNode:
     return replace(plan, columns=tuple(columns))
 
 
-def _subqueries(plan: nodes.PlanNode) -> set[type]:
-    """The kinds of subqueries in a plan: in its expressions, and rows that queries assign."""
-    found: set[type] = set()
-    for node in nodes.walk_plan(plan):
-        if type(node) is nodes.SingleRow:
-            found.add(nodes.SingleRow)
-        for expression in nodes.expressions(node):
-            found.update([type(part) for part in walk(expression) if type(part) in SUBQUERIES])
-    return found
-
-
 def _kinds(plan: nodes.PlanNode) -> set[type]:
     """The kinds of nodes that a plan is made of."""
     return set(map(type, nodes.walk_plan(plan)))
+
+
+def _all_kinds(plan: nodes.PlanNode) -> set[type]:
+    """The same with the kinds of expressions in it."""
+    kinds: set[type] = set()
+    for node in nodes.walk_plan(plan):
+        kinds.add(type(node))
+        for expression in nodes.expressions(node):
+            kinds.update(map(type, walk(expression)))
+    return kinds
 
 
 def physical_cost(plan: nodes.PlanNode, context: RuleContext) -> float:

@@ -21,6 +21,7 @@ a function of these columns with a cache of its results.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -252,7 +253,7 @@ class QueryCompiler:
             if held == tuple(output):
                 return row
         scope = self.scope(pipeline)
-        repeated = {column for column in output if list(output).count(column) > 1}
+        repeated = {column for column, times in Counter(output).items() if times > 1}
         compiler = ExpressionCompiler(scope)
         items = []
         for column in output:

@@ -16,21 +16,23 @@ from quereus_store.plan.optimizer import RuleContext
 
 def prune_columns(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Drop unread columns below the top."""
-    below = plan
-    while isinstance(below, _WHOLE):
-        below = below.input
-    if isinstance(below, nodes.Project):
-        below = below.input
-    if not any(isinstance(node, nodes.Project) for node in nodes.walk_plan(below)):
-        return plan
-    return _prune(plan, frozenset([column.id for column in plan.columns]))
+    computing: set[int] = set()
+    _note_computing(plan, computing)
+    return _prune(plan, _ids(plan), computing)
 
 
-_WHOLE = (nodes.Filter, nodes.Limit, nodes.Sort, nodes.TopN)
-"""What reads no more of the rows below it than it gives: the whole of them, at the top."""
+def _note_computing(node: nodes.PlanNode, found: set[int]) -> bool:
+    """Add the identities of nodes that are a projection or stand over one: only there columns may go."""
+    below = [_note_computing(child, found) for child in nodes.inputs(node)]
+    computes = isinstance(node, nodes.Project) or True in below
+    if computes:
+        found.add(id(node))
+    return computes
 
 
-def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
+def _prune(node: nodes.PlanNode, needed: frozenset[int], computing: set[int]) -> nodes.PlanNode:
+    if id(node) not in computing:
+        return node
     if isinstance(node, nodes.Project):
         kept = [
             (column, expression)
@@ -40,14 +42,14 @@ def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
         if len(kept) < len(node.columns):
             node = replace(
                 node,
-                columns=tuple(column for column, _ in kept),
-                expressions=tuple(expression for _, expression in kept),
+                columns=tuple([column for column, _ in kept]),
+                expressions=tuple([expression for _, expression in kept]),
             )
     used = set(needed)
     for expression in nodes.expressions(node):
         used |= nodes.referenced_columns(expression)
     if isinstance(node, _POSITIONAL):
-        return nodes.map_inputs(node, lambda child: _prune(child, frozenset([c.id for c in child.columns])))
+        return nodes.map_inputs(node, lambda child: _prune(child, _ids(child), computing))
     if isinstance(node, nodes.IndexJoin):
         # The look-up reads columns of the left side.
         for expression in nodes.expressions(node.inner):
@@ -55,8 +57,12 @@ def _prune(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
     if isinstance(node, nodes.Join) and node.lateral:
         used |= nodes.free_columns(node.right)
     wanted = frozenset(used)
-    pruned = nodes.map_inputs(node, lambda child: _prune(child, wanted))
+    pruned = nodes.map_inputs(node, lambda child: _prune(child, wanted, computing))
     return _narrowed(pruned)
+
+
+def _ids(plan: nodes.PlanNode) -> frozenset[int]:
+    return frozenset([column.id for column in plan.columns])
 
 
 _POSITIONAL = (nodes.SetOperation, nodes.Distinct, nodes.Window, nodes.With, nodes.Recursion)
