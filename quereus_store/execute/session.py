@@ -327,33 +327,42 @@ class Session:
 
     def _run_query(self, key: Any, statement: PreparedQuery, parameters: Any) -> Result:
         transaction = self.transaction
-        if transaction is not None:
+        if transaction is None:
+            view = ReadView(self.engine)
+        else:
+            view = transaction
             transaction.observed = True
-            statement = self._current(key, statement, transaction, parameters)
-            result = statement.run(statement.runtime(self, transaction, parameters))
-            self._open_results.add(result)
-            self._may_have_open_results = True
-            return result
-        view = ReadView(self.engine)
         try:
-            statement = self._current(key, statement, view, parameters)
-            if statement.only_primary:
+            if (
+                statement.scanned is not None
+                or statement.catalog_version != view.catalog.version
+                or statement.options_version != self.options_version
+            ):
+                statement = self._current(key, statement, view, parameters)
+            if statement.only_primary and transaction is None:
                 runtime = Runtime(self, view, parameters, (view.primary,))
             else:
                 runtime = statement.runtime(self, view, parameters)
             compiled = statement.compiled
             batches = compiled.function(runtime)
         except BaseException as error:
-            view.release()
+            if transaction is None:
+                view.release()
             if isinstance(error, Error) and statement.statement is not None:
                 error.of_statement(statement.statement.position)
             raise
         columns, documents, parsed = compiled.columns, statement.documents, statement.statement
         if type(batches) is tuple:
             # Everything is there already: nothing will be read from the snapshot any more.
-            view.release()
-            return Result(columns, batches, documents=documents, statement=parsed)
-        return Result(columns, batches, release=view.release, documents=documents, statement=parsed)
+            if transaction is None:
+                view.release()
+            return Result(columns, batches, -1, None, documents, parsed)
+        if transaction is None:
+            return Result(columns, batches, -1, view.release, documents, parsed)
+        result = Result(columns, batches, -1, None, documents, parsed)
+        self._open_results.add(result)
+        self._may_have_open_results = True
+        return result
 
     def _run_prepared(self, key: Any, statement: Any, parameters: Any) -> Result:
         if not statement.writes:

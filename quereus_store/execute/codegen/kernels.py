@@ -126,10 +126,10 @@ def inner_rows(runtime: Any, batches: Batches) -> list[Row]:
 # -- access ----------------------------------------------------------------------
 
 
-def point_rows(table: Table, transaction: Any, key: tuple[Any, ...]) -> Batches:
-    """The row of a primary key as batches."""
+def point_row(table: Table, transaction: Any, key: tuple[Any, ...]) -> list[Row]:
+    """The row of a primary key, if there is one, as a batch."""
     row = table.point(transaction, key)
-    return () if row is None else ([row],)
+    return [] if row is None else [row]
 
 
 KeyIdentity = Callable[[tuple[Any, ...]], Any] | None
@@ -175,7 +175,7 @@ def range_rows(
     return table.range(transaction, path, prefix, lower, upper)
 
 
-def unless_null(compared: tuple[Any, ...], access: Callable[..., Batches], *arguments: Any) -> Batches:
+def unless_null(compared: tuple[Any, ...], access: Callable[..., Any], *arguments: Any) -> Any:
     """An access, unless a value that it compares with is NULL: then nothing is found."""
     return () if None in compared else access(*arguments)
 

@@ -3,7 +3,7 @@
 Where the rows come from the target alone, the source gives stored rows and the
 new ones are made of them in one comprehension::
 
-    old = gather(point_rows(table0, x0, (p1,)))
+    old = gather((point_row(table0, x0, (p1,)),))
     new = [(o[0], p0, o[2]) for o in old]
     table0.update(x0, old, new)
 

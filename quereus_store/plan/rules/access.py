@@ -45,7 +45,9 @@ def choose_access(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
 
     def choose(node: nodes.PlanNode) -> nodes.PlanNode:
         if isinstance(node, nodes.Filter) and isinstance(node.input, nodes.TableScan):
-            return access_table(node.input, list(conjuncts(node.predicate)), context)
+            found = access_table(node.input, conjuncts(node.predicate), context)
+            is_scan = isinstance(found, nodes.Filter) and found.input is node.input
+            return node if is_scan else found
         return node
 
     return bottom_up(plan, choose)

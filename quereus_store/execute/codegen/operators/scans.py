@@ -49,13 +49,17 @@ def table_rows(compiler: QueryCompiler, source: str, node: nodes.TableScan | nod
 def index_access(compiler: QueryCompiler, node: nodes.IndexAccess) -> Pipeline:
     """Rows through an access path."""
     source = access_source(compiler, node)
+    if node.access.path.kind is AccessKind.POINT:
+        pipeline = table_rows(compiler, f"({source},)", node)
+        pipeline.only_batch = source
+        return pipeline
     if node.access.path.kind in (AccessKind.SCAN, AccessKind.RANGE):
         source = f"rt.watch.over({source})"
     return table_rows(compiler, source, node)
 
 
 def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
-    """Source of the batches that an access path gives."""
+    """Source of the batches that an access path gives; of the only one for a POINT."""
     module = compiler.module
     table = compiler.table(node.table)
     transaction = compiler.transaction(node.table, node.committed)
@@ -74,7 +78,7 @@ def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
         return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {bound_path}, {keys}{identity})"
     prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
     if path.kind is AccessKind.POINT:
-        call = module.helper(kernels.point_rows)
+        call = module.helper(kernels.point_row)
         arguments = [table, transaction, prefix]
     else:
         call = module.helper(kernels.range_rows)
