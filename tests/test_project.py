@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from quereus_store.plan import optimizer
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -115,3 +117,18 @@ def test_no_test_reaches_the_network() -> None:
     """``conftest.py`` holds that for all of them."""
     with socket.socket() as outside, pytest.raises(PermissionError, match="tests do not use the network"):
         outside.connect(("192.0.2.1", 80))
+
+
+# --- what is listed -----------------------------------------------------------------------------------------
+
+
+def test_each_rule_of_the_optimizer_has_its_file() -> None:
+    """And the optimizer's page lists them in the order in which they run."""
+    early, others = optimizer._default_rules()
+    rules = [*early, *others]
+    listed = re.findall(r"^(\w+) {2,}\S", (optimizer.__doc__ or "").split("====\n", 1)[1], re.MULTILINE)
+    assert [name for name in listed if name != "rule"] == [rule.__name__ for rule in rules]
+    homes = [rule.__module__.removeprefix("quereus_store.plan.rules.") for rule in rules]
+    assert len(set(homes)) == len(rules)
+    files = {path.stem for path in (ROOT / "quereus_store" / "plan" / "rules").glob("*.py")}
+    assert files - set(homes) == {"__init__", "decorrelation"}  # the latter is what three of them share

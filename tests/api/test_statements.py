@@ -206,3 +206,19 @@ def test_an_error_has_a_code_and_a_place(
     assert (error.line, error.column) == place
     if kind is quereus_store.ProgrammingError:
         assert str(error).endswith("(at line {}, column {})".format(*place))
+
+
+@pytest.mark.parametrize(
+    ("sql", "name", "column"),
+    [
+        ("explain query plan create table t (id integer primary key)", "EXPLAIN CREATE TABLE T", 20),
+        ("explain code begin", "EXPLAIN BEGIN", 14),
+        ("explain analyze drop table crew", "EXPLAIN ANALYZE DROP TABLE CREW", 17),
+    ],
+)
+def test_what_is_not_built_is_named(sql: str, name: str, column: int, con: Connection) -> None:
+    with pytest.raises(quereus_store.NotSupportedError) as caught:
+        con.execute(sql)
+    assert caught.value.code.name == "UNSUPPORTED"
+    assert str(caught.value) == f"{name} is not supported yet (at line 1, column {column})"
+    assert con.execute("select count(*) from crew").fetchone() == (3,)

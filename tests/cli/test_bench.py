@@ -121,3 +121,18 @@ def test_missed_goals_are_marked() -> None:
         assert stream.getvalue().endswith(f"  {mark}\n")
         floors.line(Floor("put", 0.1, "load", "leveldb"))
         assert stream.getvalue().endswith("  90.0\n")
+
+
+def test_the_floor_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The raw storage below each change and load, and the codec alone, with the engine's time beside it."""
+    words = ["bench", "--rows", "300", "--repeat", "1", "--output", str(tmp_path / "out"), "--only", "load"]
+    assert main(words) == 0
+    figures = json.loads((tmp_path / "out" / "figures.json").read_text())
+    floor = figures["floor"]
+    assert all(seconds > 0 for seconds in floor.values())
+    assert {name.split(":")[0] for name in floor} == {"LMDB", "LevelDB", "codec"}
+    assert any(re.fullmatch(r"LMDB: put the same 6\d\d keys and values", name) for name in floor)
+    assert "codec: encode integer keys" in floor
+    lines = capsys.readouterr().out.splitlines()
+    (raw,) = [line for line in lines if line.startswith("LMDB: put the same 6")]
+    assert re.search(r"[\d.]+ \(2\)$", raw)
