@@ -32,7 +32,7 @@ def test_opening_fills_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_opening_takes_the_time_of_the_catalog(tmp_path: Path) -> None:
-    """Fifty views are there in under a fifth of a second of work; no row is read, so more would not be slower."""
+    """Fifty views are there in under a fifth of a second of work; no row is read."""
     path = str(tmp_path / "many.qdb")
     make(path, 20_000)
     taken = []
