@@ -206,6 +206,19 @@ def narrowed(scan: nodes.TableScan, rest: Remainder, known: Known) -> nodes.Plan
     return filtered(scan, [in_stored(each, known, rest.own) for each in rest.conditions])
 
 
+# --- the order of rows ------------------------------------------------------------------------------------
+
+
+def order_matters(node: nodes.PlanNode) -> bool:
+    """Whether what a node aggregates hangs on the order of its rows: below it every table stays.
+
+    Rows that a window or ORDER BY leaves unordered are no reason: an index may change their order, too.
+    """
+    if not isinstance(node, nodes.Aggregate):
+        return False
+    return any(call.function.ordered or has_subquery(call) for call in node.aggregates)
+
+
 # --- choice -----------------------------------------------------------------------------------------------
 
 LEAST_WORK = 500.0

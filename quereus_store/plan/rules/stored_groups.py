@@ -57,6 +57,7 @@ from quereus_store.plan.stored import (
     in_stored,
     narrowed,
     nothing_stored,
+    order_matters,
     reads_much,
     remainder,
     scan_of,
@@ -87,6 +88,8 @@ def _visit(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
         found = _replaced(grouping, context)
         if found is not None:
             return found
+    if order_matters(plan):
+        return plan
     return nodes.map_inputs(plan, lambda child: _visit(child, context))
 
 
