@@ -22,7 +22,7 @@ from quereus_store.execute.statements.definitions import (
     table_settings,
     table_surroundings,
 )
-from quereus_store.execute.statements.policy import check_policy
+from quereus_store.execute.statements.policy import check_policy, check_policy_of_nothing
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row, UniqueViolation
 from quereus_store.schema.builder import build_table
@@ -86,6 +86,8 @@ def _create_view(
     if is_maintained(found) and not statement.if_not_exists:
         raise sql_error(StatusCode.ERROR, f"Materialized view '{schema}.{name}' already exists")
     if not check_materialized_view_name(created(catalog, statement)):
+        label = f"CREATE MATERIALIZED VIEW {name}"
+        check_policy_of_nothing(session, label, statement.name, statement.module)
         return
     module, arguments = _module(session, schema, statement.module)
     if not is_host(session.engine, module):
@@ -178,6 +180,7 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     catalog = transaction.catalog
     schema, name = statement.name.schema or MAIN, statement.name.name
     if not check_table_name(created(catalog, statement)):
+        check_policy_of_nothing(session, f"CREATE TABLE {name}", statement.name, statement.module)
         return
     table = build_table(
         statement,

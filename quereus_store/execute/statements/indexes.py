@@ -33,9 +33,10 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
 
     def change(transaction: Transaction) -> None:
         table = _indexed_table(session, transaction, statement)
-        if not check_index_name(created(transaction.catalog, statement), table):
-            return
+        is_new = check_index_name(created(transaction.catalog, statement), table)
         check_policy(session, f"CREATE INDEX {statement.name.name}", table.module)
+        if not is_new:
+            return
         check_indexed_columns(statement, table)
         try:
             _build(session, transaction, table, statement)

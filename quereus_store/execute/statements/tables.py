@@ -19,7 +19,7 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.statements.announcing import announce_table
 from quereus_store.execute.statements.definitions import check_lifetime, table_settings, table_surroundings
 from quereus_store.execute.statements.guards import check_droppable
-from quereus_store.execute.statements.policy import check_policy
+from quereus_store.execute.statements.policy import check_policy, check_policy_of_nothing
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import ColumnSource, UniqueViolation
 from quereus_store.plan.binder import bind_query
@@ -67,6 +67,8 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
     def change(transaction: Transaction) -> None:
         catalog = transaction.catalog
         if not check_table_name(created(catalog, statement)):
+            name = statement.name
+            check_policy_of_nothing(session, f"CREATE TABLE {name.name}", name, statement.module)
             return
         table = build_table(
             statement,
