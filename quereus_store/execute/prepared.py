@@ -32,10 +32,11 @@ from quereus_store.plan.nodes import (
     PlanNode,
     TableScan,
     With,
+    bottom_up,
     free_columns,
     walk_plan,
 )
-from quereus_store.plan.optimizer import RuleContext, bottom_up, optimize
+from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.sql import nodes

@@ -541,6 +541,21 @@ def map_inputs(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> Plan
     return with_changes(node, changes) if changes else node
 
 
+def bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """Apply a function to every node of a plan, inputs before the nodes over them."""
+    # As map_inputs, but without a function that refers to itself, which would live until the next collection.
+    changes: dict[str, Any] = {}
+    for name in _INPUT_FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            changed: Any = _map_tables(value, lambda child: bottom_up(child, function))
+        else:
+            changed = bottom_up(value, function)
+        if changed is not value:
+            changes[name] = changed
+    return function(with_changes(node, changes) if changes else node)
+
+
 def _map_tables(
     tables: tuple[CommonTable, ...], function: Callable[[PlanNode], PlanNode]
 ) -> tuple[CommonTable, ...]:

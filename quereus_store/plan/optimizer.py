@@ -1,7 +1,7 @@
 """The optimizer: a short ordered list of rules, each a function from plan to plan.
 
 Every rule sees the whole plan and may rewrite any of it; most are written with
-:func:`bottom_up`.  The plans of subqueries in expressions are optimized first,
+:func:`~quereus_store.plan.nodes.bottom_up`.  The plans of subqueries in expressions are optimized first,
 each by the same list, so a rule need not look into expressions.
 
 Rules that take subqueries out of expressions come before all that, while their plans
@@ -120,15 +120,6 @@ _CONCERNS: Mapping[str, frozenset[type]] = {
 """What must be in a plan if there is to be anything to do for a rule; those not named look at every plan."""
 
 
-def bottom_up(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
-    """Apply a function to every node of a plan, inputs before the nodes over them."""
-
-    def rewritten(node: nodes.PlanNode) -> nodes.PlanNode:
-        return function(nodes.map_inputs(node, rewritten))
-
-    return rewritten(plan)
-
-
 def optimize(
     plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None = None
 ) -> nodes.PlanNode:
@@ -195,13 +186,19 @@ def rule_names() -> frozenset[str]:
 def _optimize_subqueries(
     plan: nodes.PlanNode, context: RuleContext, rules: Sequence[Rule] | None
 ) -> nodes.PlanNode:
-    def in_expression(expression: BoundExpression) -> BoundExpression:
-        expression = map_children(expression, in_expression)
-        if isinstance(expression, SUBQUERIES):
-            return replace(expression, plan=optimize(expression.plan, context, rules))
-        return expression
+    return nodes.bottom_up(
+        plan,
+        lambda node: nodes.map_expressions(node, lambda each: _with_plans_optimized(each, context, rules)),
+    )
 
-    return bottom_up(plan, lambda node: nodes.map_expressions(node, in_expression))
+
+def _with_plans_optimized(
+    expression: BoundExpression, context: RuleContext, rules: Sequence[Rule] | None
+) -> BoundExpression:
+    expression = map_children(expression, lambda child: _with_plans_optimized(child, context, rules))
+    if isinstance(expression, SUBQUERIES):
+        return replace(expression, plan=optimize(expression.plan, context, rules))
+    return expression
 
 
 @cache

@@ -20,17 +20,7 @@ _INLINE_TYPES = (int, str, bytes, bool, type(None))
 _LONGEST_INLINE = 60
 
 
-class _Body(AbstractContextManager[None]):
-    """The indented part of a compound statement; one object does for all of a module."""
-
-    def __init__(self, module: SourceModule) -> None:
-        self._module = module
-
-    def __exit__(self, *_: object) -> None:
-        self._module.unindent()
-
-
-class SourceModule:
+class SourceModule(AbstractContextManager[None]):
     """One generated Python module: its lines and its global names."""
 
     def __init__(self) -> None:
@@ -41,7 +31,6 @@ class SourceModule:
         self._counts: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._values: set[str] = set()
-        self._body = _Body(self)
 
     def name(self, stem: str) -> str:
         """A name that nothing else uses: the stem and a number."""
@@ -57,10 +46,12 @@ class SourceModule:
         """A compound statement: its header, and its body indented."""
         self.line(header)
         self._indent += 1
-        return self._body
+        return self
 
-    def unindent(self) -> None:
-        """A compound statement ends."""
+    def __enter__(self) -> None:
+        """The body of a compound statement (:meth:`block`) begins."""
+
+    def __exit__(self, *_: object) -> None:
         self._indent -= 1
 
     @property
@@ -133,7 +124,8 @@ class SourceModule:
                 raise
             raise sql_error(StatusCode.TOOBIG, "Statement is nested too deeply.") from error
         exec(code, namespace)
-        return namespace[entry]
+        # Left in there, the function would refer to itself and outlive its statement.
+        return namespace.pop(entry)
 
 
 @lru_cache(maxsize=256)

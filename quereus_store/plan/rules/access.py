@@ -24,7 +24,7 @@ from quereus_store.plan.analysis import has_subquery
 from quereus_store.plan.conditions import column_comparisons, conjuncts, filtered, membership
 from quereus_store.plan.expressions import BoundExpression, ColumnRef, IsTest, Literal, Truth
 from quereus_store.plan.implication import implied_indexes
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 from quereus_store.records import record
 from quereus_store.types import ANY, LogicalType
 from quereus_store.types.comparison import ComparisonMode, comparison_plan
@@ -50,7 +50,7 @@ def choose_access(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
             return node if is_scan else found
         return node
 
-    return bottom_up(plan, choose)
+    return nodes.bottom_up(plan, choose)
 
 
 def access_table(

@@ -11,12 +11,12 @@ from dataclasses import replace
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
 from quereus_store.plan.expressions import reference
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 
 
 def inline_common_tables(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Inline what may be inlined in every WITH."""
-    return bottom_up(plan, _inline)
+    return nodes.bottom_up(plan, _inline)
 
 
 def _inline(node: nodes.PlanNode) -> nodes.PlanNode:
@@ -73,4 +73,4 @@ def _put(body: nodes.PlanNode, table: nodes.CommonTable) -> nodes.PlanNode:
             return nodes.Project(node.columns, table.plan, references)
         return node
 
-    return bottom_up(body, place)
+    return nodes.bottom_up(body, place)

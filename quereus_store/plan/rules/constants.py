@@ -31,7 +31,7 @@ from quereus_store.plan.expressions import (
     children,
     map_children,
 )
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 from quereus_store.types import BOOLEAN, truth
 
 _FOLDABLE = (Arithmetic, Cast, Comparison, Concat, IsTest, Negation, Not)
@@ -48,7 +48,7 @@ def fold_constants(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode
             return nodes.Values(node.columns, ())
         return node
 
-    return bottom_up(plan, fold_node)
+    return nodes.bottom_up(plan, fold_node)
 
 
 def fold(expression: BoundExpression, context: RuleContext) -> BoundExpression:

@@ -22,11 +22,7 @@ _RULES = frozenset({"join_existence", "join_membership", "join_scalars"})
 
 def top_down(plan: nodes.PlanNode, function: Callable[[nodes.PlanNode], nodes.PlanNode]) -> nodes.PlanNode:
     """Apply a function to every node, to those that it puts below a node too."""
-
-    def rewritten(node: nodes.PlanNode) -> nodes.PlanNode:
-        return nodes.map_inputs(function(node), rewritten)
-
-    return rewritten(plan)
+    return nodes.map_inputs(function(plan), lambda child: top_down(child, function))
 
 
 def join_tests(

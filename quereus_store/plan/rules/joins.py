@@ -20,7 +20,7 @@ from quereus_store.plan.costs import LOOKUP
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
 from quereus_store.plan.nodes import JoinKind
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.orders import KEEPS_LEFT_ORDER, ascending_key
 from quereus_store.plan.rules.access import seekable
 from quereus_store.records import record
@@ -53,7 +53,7 @@ def choose_joins(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
             return _choose(node, context)
         return node
 
-    return bottom_up(plan, choose)
+    return nodes.bottom_up(plan, choose)
 
 
 def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import Column
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 
 
 def drop_projections(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Simplify every projection of a plan."""
-    return bottom_up(plan, _simplify)
+    return nodes.bottom_up(plan, _simplify)
 
 
 def _simplify(node: nodes.PlanNode) -> nodes.PlanNode:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quereus_store.plan import nodes
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.orders import groups_together
 
 
@@ -24,4 +24,4 @@ def stream_groups(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
         together = groups_together(node.input, node.keys, node.using, context.services)
         return replace(node, streamed=True) if together else node
 
-    return bottom_up(plan, mark)
+    return nodes.bottom_up(plan, mark)

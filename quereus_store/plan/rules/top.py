@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quereus_store.plan import nodes
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 
 
 def keep_top(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Merge a limit with the sort below it, through a projection too."""
-    return bottom_up(plan, _merge)
+    return nodes.bottom_up(plan, _merge)
 
 
 def _merge(node: nodes.PlanNode) -> nodes.PlanNode:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from quereus_store.functions.registry import ScalarFunction
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Call, Column, reference
-from quereus_store.plan.optimizer import RuleContext, bottom_up
+from quereus_store.plan.optimizer import RuleContext
 from quereus_store.types import REAL
 from quereus_store.types.values import Value
 
@@ -39,7 +39,7 @@ def show_one_zero(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
         ]
         return nodes.Project(node.columns, inner, tuple(shown))
 
-    return bottom_up(plan, over)
+    return nodes.bottom_up(plan, over)
 
 
 def _standing_for_many(node: nodes.PlanNode) -> tuple[Column, ...]:
