@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import socket
@@ -40,7 +41,12 @@ def test_a_target_sets_itself_up(words: list[str], installed: list[str], run: st
     """In a folder without anything: first the environment, then what is needed, then the work itself."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    done = subprocess.run(["make", "-n", *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+    # The suite may itself run under make, whose variables are not to be passed on.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "TESTS"))
+    }
+    command = ["make", "-n", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     wanted = [
         "-m venv .venv",
