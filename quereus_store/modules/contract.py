@@ -408,6 +408,15 @@ class BackingHost(Protocol):
 
 
 @runtime_checkable
+class DeletesByKey(Protocol):
+    """A table that can remove rows without having read them, as long as no index has to be kept up."""
+
+    def delete_keys(self, transaction: Any, keys: Sequence[tuple[Any, ...]]) -> int:
+        """Remove the rows of these primary keys from a table without indexes; how many there were."""
+        ...
+
+
+@runtime_checkable
 class ColumnsInPlace(Protocol):
     """A module that can let a column come or go without rewriting the rows, which it keeps shorter or longer.
 

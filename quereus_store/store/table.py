@@ -309,6 +309,10 @@ class StoreTable:
         """Remove these rows, given as stored."""
         writes.delete(_writer(transaction), self.rows, self.indexes, rows)
 
+    def delete_keys(self, transaction: StoreWriter, keys: Sequence[tuple[Any, ...]]) -> int:
+        """Remove the rows of these primary keys from a table without indexes; how many there were."""
+        return writes.delete_keys(_writer(transaction), self.rows, self.rows.probes(keys))
+
     def update(self, transaction: StoreWriter, old: Sequence[Row], new: Sequence[Row]) -> None:
         """Replace each old row by its new one; raises UniqueViolation, and then replaces none."""
         if old:

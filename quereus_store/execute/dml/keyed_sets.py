@@ -5,7 +5,8 @@ All keys are looked up in one call, the rows found are changed in one::
     def program(rt):
         x0 = rt.transactions[0]
         source = [r for r in rt.parameter_rows if r[2] is not None]
-        found = look_up(rt, table0, x0, [(r[2],) for r in source])
+        keys = [(r[2],) for r in source]
+        found = look_up(rt, table0, x0, keys)
         pairs = [(o, r) for o, r in zip(found, source) if o is not None]
         old = [o for o, r in pairs]
         different(old, (0,))
@@ -16,6 +17,9 @@ That is what the sets one by one would do if each meets a row of its own, if no 
 and if nothing that a change brings about comes back to the table.  All but the first can be told from the
 statement (:func:`keyed_sets`).  Where a row is met twice, or a constraint is violated by any, the program
 raises :class:`Trouble` before it has written anything, and the sets are run one by one.
+
+A DELETE of which nothing but the keys matters (no index, no foreign key, nobody who wants to see the rows)
+hands the table the keys, if it takes them.
 """
 
 from __future__ import annotations
@@ -30,13 +34,14 @@ from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.kernels import BATCH_SIZE
 from quereus_store.execute.codegen.pipeline import column_ids
 from quereus_store.execute.dml import emission
+from quereus_store.execute.dml.changes import is_watched
 from quereus_store.execute.dml.foreign_keys.references import references_to
 from quereus_store.execute.dml.generation import MutationCompiler, Workshop, columns_of
 from quereus_store.execute.dml.outcome import MutationOutcome, Trouble
 from quereus_store.execute.dml.rules import StatementRules
 from quereus_store.execute.dml.runtime import MutationRuntime, Reads, open_all, reads_of
 from quereus_store.execute.dml.update import over_old
-from quereus_store.modules.contract import AccessKind, Row, Table
+from quereus_store.modules.contract import AccessKind, DeletesByKey, Row, Table
 from quereus_store.plan.expressions import (
     BoundExpression,
     Column,
@@ -192,7 +197,12 @@ def _compiled(
     both = {**columns_of("o", plan.old), **given}
     with module.block("def program(rt):"):
         table, writer = compiler.table(plan.table), compiler.writer(plan.table)
-        _look_up(compiler, shape, columns, given, table, writer)
+        _keys(compiler, shape, columns, given)
+        if _needs_keys_alone(workshop, plan, shape, rules):
+            with module.block("if not rt.transaction.engine.records_changes and not rt.watch.active:"):
+                deleted = f"{table}.delete_keys({writer}, keys)"
+                module.line(f"return {module.helper(MutationOutcome)}({deleted}, [])")
+        module.line(f"found = {module.helper(look_up)}(rt, {table}, {writer}, keys)")
         if shape.conditions or isinstance(plan, UpdatePlan):
             pairs = compiler.loop("zip(found, source)", "o, r", both)
             conditions = [
@@ -217,15 +227,24 @@ def _compiled(
     return KeyedSets(module.compile("program"), reads_of(compiler.transactions, rules.written), _cells(shape))
 
 
-def _look_up(
-    compiler: MutationCompiler,
-    shape: _Shape,
-    columns: dict[int | str, Column],
-    given: dict[int, str],
-    table: str,
-    writer: str,
+def _needs_keys_alone(
+    workshop: Workshop, plan: UpdatePlan | DeletePlan, shape: _Shape, rules: StatementRules
+) -> bool:
+    """Whether rows can go without anybody having seen them (those who listen are asked at run time)."""
+    table = plan.table
+    return (
+        isinstance(plan, DeletePlan)
+        and not (shape.conditions or plan.checks or plan.returning or table.indexes)
+        and rules.parents is None
+        and not is_watched(workshop.engine, workshop.context.catalog, table)
+        and isinstance(workshop.engine.table(table), DeletesByKey)
+    )
+
+
+def _keys(
+    compiler: MutationCompiler, shape: _Shape, columns: dict[int | str, Column], given: dict[int, str]
 ) -> None:
-    """``source``, the sets whose keys are known, and the rows ``found`` for them."""
+    """``source``, the sets whose keys are known, and their ``keys``."""
     module = compiler.module
     loop = compiler.loop("rt.parameter_rows", "r", given)
     key = [loop.expressions.value(_over_columns(value, columns)) for value in shape.key]
@@ -236,8 +255,7 @@ def _look_up(
         key = [loop.expressions.value(_over_columns(value, columns)) for value in shape.key]
     else:
         module.line("source = rt.parameter_rows")
-    keys = loop.comprehension(tuple_display(key))
-    module.line(f"found = {module.helper(look_up)}(rt, {table}, {writer}, {keys})")
+    module.line(f"keys = {loop.comprehension(tuple_display(key))}")
 
 
 def _update(
