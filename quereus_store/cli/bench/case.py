@@ -13,7 +13,7 @@ A case may be compared with a ``plain`` one on the same engine: each of its oper
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -77,6 +77,23 @@ def query(name: str, sql: str, *, memory: float | None = None, lmdb: float | Non
     """A query whose rows are all fetched."""
     goals = {engine: goal for engine, goal in (("memory", memory), ("lmdb", lmdb)) if goal is not None}
     return Case(name, sql, lambda database, data: database.connection.execute(sql).fetchall(), goals=goals)
+
+
+def cold(case: Case, *, lmdb: float) -> Case:
+    """The same query over a file that was opened anew: its catalog is known, none of its rows are cached."""
+
+    def before(database: Database, data: Data) -> None:
+        database.reopen()
+        database.connection.execute("select count(*) from journal").fetchall()
+
+    return replace(
+        case,
+        name=f"{case.name}, cold",
+        what=f"{case.what}, after opening the file anew",
+        before=before,
+        goals={"lmdb": lmdb},
+        only_durable=True,
+    )
 
 
 def begin(database: Database, data: Data) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quereus_store.cli.bench.case import Case, query
+from quereus_store.cli.bench.case import Case, cold, query
 from quereus_store.cli.bench.data import Data
 from quereus_store.cli.bench.engines import Database
 
@@ -60,3 +60,8 @@ QUERY_CASES: tuple[Case, ...] = (
         goals={"memory": 0.3, "lmdb": 0.3},
     ),
 )
+
+COLD_CASES: tuple[Case, ...] = tuple(
+    [cold(case, lmdb=0.8) for case in QUERY_CASES if case.name != "recursion"]
+)
+"""The same with a cold cache; the recursion reads no table."""
