@@ -7,7 +7,8 @@ and of each index by name in lower case, hidden ones included.  ``computed`` des
 the parts that are expressions.  ``stale`` marks a maintained table that is not kept up any more;
 ``views`` is the text of plain views that its body reads and that were dropped.
 ``layout`` says how rows are kept that are not their columns in order: least length, places, fills as a row.
-``lens`` is what a logical schema, or a table of one, has besides (see ``lenses``).
+``lens`` is what a logical schema, or a table of one, has besides (see ``lenses``).  ``place`` grows from
+object to object, so that they come back in the order in which they were made.
 
 An entry that does not pass its checksum is reported as CORRUPT with the object's name; the
 others are none the worse.  Chapter: store-and-modules, sections 6 and 7.
@@ -44,6 +45,7 @@ class Entry:
     views: Sequence[str] = ()
     lens: Mapping[str, Any] | None = None
     layout: Sequence[Any] = ()
+    place: int = 0
 
 
 def pack_entry(entry: Entry) -> bytes:
@@ -59,6 +61,7 @@ def pack_entry(entry: Entry) -> bytes:
                 **({"views": entry.views} if entry.views else {}),
                 **({"lens": entry.lens} if entry.lens is not None else {}),
                 **({"layout": entry.layout} if entry.layout else {}),
+                **({"place": entry.place} if entry.place else {}),
             }
         )
     except UnicodeEncodeError as error:

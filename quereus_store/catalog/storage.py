@@ -4,10 +4,10 @@
 same objects in both, so comparing identities finds the changes; an entry whose bytes
 would be the same is not written.
 
-**Loading** reads all entries and builds what each says: tables, then views, then
-assertions.  An entry that fails is reported (its text, or its name where not even that can be
-read) and the others live.  Entries are remembered by their bytes, so after a schema change by another
-process only what it changed is parsed again, and everything else stays the same object.
+**Loading** reads all entries and builds what each says: tables, then views, then assertions, each in
+the order in which they were made.  An entry that fails is reported (its text, or its name where not even
+that can be read) and the others live.  Entries are remembered by their bytes, so after a schema change by
+another process only what it changed is parsed again, and everything else stays the same object.
 
 What belongs here: tables that the store keeps, and maintained tables that another module keeps
 (their rows are computed again).  Tables of other modules live as long as the process, and
@@ -20,6 +20,7 @@ Chapter: store-and-modules, sections 6 and 7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from quereus_store.backends.contract import ReadTransaction, WriteTransaction
@@ -44,6 +45,7 @@ class StoredCatalog:
         self._module = fold(module)
         self._services = CatalogServices.of(services)
         self._known: dict[bytes, tuple[bytes, SchemaObject]] = {}
+        self._places: dict[bytes, int] = {}
 
     # --- saving ----------------------------------------------------------------------------------------
 
@@ -78,8 +80,11 @@ class StoredCatalog:
 
     def _write(self, transaction: WriteTransaction, key: bytes, found: SchemaObject) -> bool:
         stored = isinstance(found, TableSchema) and fold(found.module) == self._module
-        value = pack_entry(describe(found, stored))
-        if transaction.get(key) == value:
+        present = transaction.get(key)
+        if present is None:
+            self._places[key] = max(self._places.values(), default=0) + 1
+        value = pack_entry(replace(describe(found, stored), place=self._places.get(key, 0)))
+        if present == value:
             return False
         transaction.put(key, value)
         self._known[key] = (value, found)
@@ -114,8 +119,9 @@ class StoredCatalog:
                 problems.append(_problem(key, error))
         objects: dict[str, dict[EntryKind, dict[str, Any]]] = {MAIN: _no_objects()}
         known: dict[bytes, tuple[bytes, SchemaObject]] = {}
+        self._places = {key: entry.place for entries in found.values() for key, _, _, entry, _ in entries}
         for kind in _LOAD_ORDER:
-            for key, schema_name, name, entry, value in found[kind]:
+            for key, schema_name, name, entry, value in sorted(found[kind], key=_place):
                 remembered = self._known.get(key)
                 try:
                     if remembered is None or remembered[0] != value:
@@ -143,6 +149,10 @@ def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]
 def _entries(transaction: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
     for batch in transaction.scan(*CATALOG_RANGE):
         yield from batch
+
+
+def _place(found: tuple[bytes, str, str, Entry, bytes]) -> int:
+    return found[3].place
 
 
 def _problem(key: bytes, error: Exception) -> CatalogProblem:

@@ -158,9 +158,9 @@ def _type(logical_type: LogicalType) -> str:
 
 
 def _single_part(table: TableSchema) -> KeyPart | None:
-    """The part of a key that can be said at its column."""
+    """The part of a key that can be said at its column, as an ON CONFLICT of the table's key cannot."""
     key = table.primary_key
-    if key.declared and len(key.parts) == 1:
+    if key.declared and len(key.parts) == 1 and (key.conflict is None or key.of_column):
         part = key.parts[0]
         if part.collation == table.columns[part.column].collation:
             return part
