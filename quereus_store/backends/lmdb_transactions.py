@@ -32,6 +32,7 @@ from quereus_store.backends.lmdb_long_keys import DIRECT, MARKER, Bucket, bucket
 from quereus_store.backends.lmdb_scan import scan_entries, scan_entry_values, scan_expanded, spans_marker
 from quereus_store.backends.locking import closed
 from quereus_store.backends.memory import find_savepoint
+from quereus_store.backends.undo import UndoLog
 from quereus_store.errors import Error, StatusCode, sql_error
 
 if TYPE_CHECKING:
@@ -205,9 +206,6 @@ class Handle:
         self.cursors = cursors
 
 
-_Undo = tuple[Sequence[bytes], Previous | Sequence[bytes | None] | None]
-"""Keys that were written and what they held before, or what can tell; None: nothing at all."""
-
 _Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -242,7 +240,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         # The thread that may hand single writes straight to LMDB; 0 when each goes through ``_run``.
         self._direct = self._thread if self._journal is None and backend.faults is None else 0
         self._savepoints: list[tuple[int, int]] = []
-        self._undo: list[_Undo] = []
+        self._undo = UndoLog()
         self._last_token = 0
         self._ended_by: str | None = None
 
@@ -261,7 +259,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if self._direct == _get_ident() and len(key) <= DIRECT:
             try:
                 if self._savepoints:
-                    self._undo.append(((key,), (self.txn.replace(key, value),)))
+                    self._undo.recent.append(((key,), (self.txn.replace(key, value),)))
                 else:
                     self.txn.put(key, value)
             except _FAILURES as failure:
@@ -269,7 +267,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             self.version += 1
             return
         if self._savepoints:
-            self._undo.append(((key,), (self.get(key),)))
+            self._undo.recent.append(((key,), (self.get(key),)))
         self._run(lmdb_calls.put, key, value)
 
     def insert(self, key: bytes, value: bytes) -> bool:
@@ -281,7 +279,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
                 raise self._fail(failure) from failure
             self.version += 1
             if stored and self._savepoints:
-                self._undo.append(((key,), None))
+                self._undo.recent.append(((key,), None))
             return stored
         return self.insert_many(((key, value),)) is None
 
@@ -291,7 +289,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return
         if self._savepoints:
             keys = list(map(_key_of, items))
-            self._undo.append((keys, previous or self.get_many(keys)))
+            self._undo.note(keys, previous or self.get_many(keys))
         self._run(lmdb_calls.put_many, items)
 
     def insert_many(self, items: Sequence[Item]) -> int | None:
@@ -300,7 +298,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return None
         existing: int | None = self._run(lmdb_calls.insert_many, items)
         if self._savepoints:
-            self._undo.append((list(map(_key_of, items[:existing])), None))
+            self._undo.note(list(map(_key_of, items[:existing])), None)
         return existing
 
     def put_new(self, items: Sequence[Item]) -> bool:
@@ -309,7 +307,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
             return True
         all_new: bool = self._run(lmdb_calls.put_new, items)
         if self._savepoints:
-            self._undo.append((list(map(_key_of, items)), None))
+            self._undo.note(list(map(_key_of, items)), None)
         return all_new
 
     def delete(self, key: bytes) -> None:
@@ -319,7 +317,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
                 if not self._savepoints:
                     self.txn.delete(key)
                 elif (value := self.txn.pop(key)) is not None:
-                    self._undo.append(((key,), (value,)))
+                    self._undo.recent.append(((key,), (value,)))
             except _FAILURES as failure:
                 raise self._fail(failure) from failure
             self.version += 1
@@ -331,7 +329,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if not keys:
             return
         if self._savepoints:
-            self._undo.append((keys, previous or self.get_many(keys)))
+            self._undo.note(keys, previous or self.get_many(keys))
         self._run(lmdb_calls.delete_many, keys)
 
     def delete_range(self, lower: bytes, upper: bytes | None) -> int:
@@ -350,7 +348,7 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         if not self._direct:
             self._check()
         token = self._last_token = self._last_token + 1
-        self._savepoints.append((token, len(self._undo)))
+        self._savepoints.append((token, self._undo.position()))
         return Savepoint(token)
 
     def rollback_to(self, savepoint: Savepoint) -> None:
@@ -358,9 +356,8 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         self._check()
         index = find_savepoint(self._savepoints, savepoint)
         start = self._savepoints[index][1]
-        notes, self._undo = self._undo[start:], self._undo[:start]
         del self._savepoints[index + 1 :]
-        for keys, values in reversed(notes):
+        for keys, values in self._undo.back_to(start):
             self._run(lmdb_calls.restore, keys, values() if callable(values) else values)
 
     def release(self, savepoint: Savepoint) -> None:
