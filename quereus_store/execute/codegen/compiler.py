@@ -35,6 +35,7 @@ from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.execute.spilling.files import LEAST_SHARE
+from quereus_store.execute.spilling.replay import cached_within
 from quereus_store.modules.contract import Table
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
@@ -244,8 +245,18 @@ class QueryCompiler:
     def _rows_function(self, pipeline: Pipeline, element: str) -> str:
         name = self.module.name("rows")
         with self.module.block(f"def {name}():"):
-            self.batch_loop(pipeline, f"yield [{element} {self.comprehension(pipeline)}]")
+            self.batch_loop(pipeline, self.yielding(pipeline, element))
         return f"{name}()"
+
+    def yielding(self, pipeline: Pipeline, element: str) -> str:
+        """The statement that hands on what comes of a batch.
+
+        With a memory limit a join does so bit by bit, since a batch of a side may have any number of matches.
+        """
+        rows = f"{element} {self.comprehension(pipeline)}"
+        if self.memory_limit and any(clause.kind == "for" for clause in pipeline.clauses):
+            return f"yield from {self.module.helper(kernels.batches_of)}({rows})"
+        return f"yield [{rows}]"
 
     def row_source(self, pipeline: Pipeline, output: Sequence[int]) -> str:
         """Source of the tuple of these columns: a row variable where one holds just them."""
@@ -370,9 +381,15 @@ class QueryCompiler:
         self._outer.pop()
         if free:
             if self.keeps_correlated_results and is_deterministic(plan):
-                self.module.line(f"{name} = {self.module.helper(kernels.cached)}({name})")
+                self.module.line(f"{name} = {self._cached(name)}")
         elif self.is_evaluated_once(plan):
             self.module.line(f"{name}_once = {self.module.helper(kernels.once)}({name})")
+
+    def _cached(self, name: str) -> str:
+        """Source of a function that keeps its results by its arguments."""
+        if self.memory_limit:
+            return f"{self.module.helper(cached_within)}({name}, {self.share()})"
+        return f"{self.module.helper(kernels.cached)}({name})"
 
     def _uses_local_tables(self, plan: nodes.PlanNode) -> bool:
         """Whether a plan reads common tables that are defined inside the function being written."""

@@ -81,8 +81,11 @@ def once(function: Callable[[], Any]) -> Callable[[], Any]:
     return result
 
 
-def cached(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its results kept by arguments; arguments that cannot be hashed are not."""
+def cached(function: Callable[..., Any], fits: Callable[[Any], bool] | None = None) -> Callable[..., Any]:
+    """The function with its results kept by arguments; arguments that cannot be hashed are not.
+
+    ``fits`` is asked about every new result; where it says no, the earlier ones are forgotten.
+    """
     results: dict[Any, Any] = {}
 
     def result(*arguments: Any) -> Any:
@@ -90,9 +93,10 @@ def cached(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return results[key]
         except KeyError:
-            if len(results) >= _CACHE_LIMIT:
+            value = function(*arguments)
+            if len(results) >= _CACHE_LIMIT or (fits is not None and not fits(value)):
                 results.clear()
-            value = results[key] = function(*arguments)
+            results[key] = value
             return value
         except TypeError:
             return function(*arguments)

@@ -1,4 +1,6 @@
-"""Hash joins whose right side does not fit: both sides are partitioned by the hash of their keys.
+"""Joins whose right side does not fit.
+
+Of a hash join both sides are partitioned by the hash of their keys.
 
 A pair of partitions is then joined as always.  What comes of them is merged by the number of the left row,
 so that rows come in the order of the left side, and the matches of one row in the order of the right.
@@ -8,12 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count, groupby, islice
+from itertools import chain, count, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from quereus_store.execute.codegen.kernels import BATCH_SIZE
 from quereus_store.execute.spilling.files import Partitions, Row, Run, SpillFile
+from quereus_store.execute.spilling.replay import Replay
 from quereus_store.execute.spilling.sizes import about_size, rows_size
 from quereus_store.execute.spilling.sorting import merged
 
@@ -159,7 +162,7 @@ class SpillingFullJoin(SpillingJoin):
 
     def pairs(self, left: Batches, right: Batches) -> Iterator[list[Matched]]:
         """Left rows with the lists of their matches, in the order of the left side."""
-        return super().pairs(left, self._numbered(right))
+        return super().pairs(left, with_numbers(right, self._met))
 
     def meet(self, row: Row) -> None:
         """Note that a right row has a match; a row of NULLs stands for none."""
@@ -185,12 +188,6 @@ class SpillingFullJoin(SpillingJoin):
             for batch in merged(file, runs, itemgetter(0)):
                 yield [row for _, row in batch]
 
-    def _numbered(self, batches: Batches) -> Iterator[list[Row]]:
-        numbers = count()
-        for batch in batches:
-            self._met.extend(bytes(len(batch)))
-            yield [(*row, next(numbers)) for row in batch]
-
     def _all_in(self, table: dict[Any, list[Row]]) -> None:
         self._table = table
 
@@ -204,7 +201,53 @@ class SpillingFullJoin(SpillingJoin):
 def _regrouped(batches: Batches) -> Iterator[list[Matched]]:
     """Left rows with their matches, from rows of (number, left row, right row or None)."""
     rows = (row for batch in batches for row in batch)
-    groups = (list(group) for _, group in groupby(rows, itemgetter(0)))
-    matched = ((group[0][1], [item[2] for item in group if item[2] is not None]) for group in groups)
-    while few := list(islice(matched, BATCH_SIZE // 4)):
-        yield few
+    waiting: list[Matched] = []
+    size = 0
+    for _, group in groupby(rows, itemgetter(0)):
+        items = list(group)
+        waiting.append((items[0][1], [item[2] for item in items if item[2] is not None]))
+        size += len(items)
+        if size >= BATCH_SIZE:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+class InnerRows:
+    """The right side of a join without an equality: it is read anew for each left row.
+
+    For a FULL join its rows get a number at their end, and those that nobody met come after all others.
+    """
+
+    __slots__ = ("_met", "_replay", "_watch")
+
+    def __init__(self, runtime: Any, batches: Batches, share: int, numbered: bool = False) -> None:
+        self._watch = runtime.watch
+        self._met = bytearray()
+        self._replay = Replay(with_numbers(batches, self._met) if numbered else batches, share)
+
+    def __iter__(self) -> Iterator[Row]:
+        return chain.from_iterable(self._watch.over(self._replay.batches()))
+
+    def __bool__(self) -> bool:
+        return any(self._replay.batches())
+
+    def meet(self, row: Row) -> None:
+        """Note that a row has a match; a row of NULLs stands for none."""
+        if row[-1] is not None:
+            self._met[row[-1]] = 1
+
+    def unmet(self) -> Iterator[list[Row]]:
+        """The rows that were not met."""
+        met = self._met
+        for batch in self._replay.batches():
+            yield [row for row in batch if not met[row[-1]]]
+
+
+def with_numbers(batches: Batches, met: bytearray) -> Iterator[list[Row]]:
+    """Rows with a number at their end; ``met`` gets a zero for each."""
+    numbers = count()
+    for batch in batches:
+        met.extend(bytes(len(batch)))
+        yield [(*row, next(numbers)) for row in batch]

@@ -1,11 +1,14 @@
-"""Rows that are read more than once: kept in memory while they fit, in a temporary file beyond that."""
+"""Rows that are read more than once: kept in memory while they fit, in a temporary file beyond that.
+
+Results of correlated subqueries, which can be had again, are forgotten instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from quereus_store.execute.codegen.kernels import in_batches
+from quereus_store.execute.codegen.kernels import cached, in_batches
 from quereus_store.execute.spilling.files import Run, SpillFile
 from quereus_store.execute.spilling.sizes import rows_size
 
@@ -51,3 +54,23 @@ class Replay:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_ENTRY = 300
+"""About what a result takes beside its own size: an entry in a dictionary, its key."""
+
+
+def cached_within(function: Callable[..., Any], share: int) -> Callable[..., Any]:
+    """The function with its results kept by arguments, as many as fit."""
+    held = 0
+
+    def fits(value: Any) -> bool:
+        nonlocal held
+        size = rows_size([value]) + _ENTRY
+        held += size
+        if held <= share:
+            return True
+        held = size
+        return False
+
+    return cached(function, fits)

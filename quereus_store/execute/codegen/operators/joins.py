@@ -20,7 +20,7 @@ from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.rows import add_condition
 from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
-from quereus_store.execute.spilling.joining import SpillingFullJoin, SpillingJoin
+from quereus_store.execute.spilling.joining import InnerRows, SpillingFullJoin, SpillingJoin
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
@@ -41,8 +41,16 @@ def join(compiler: QueryCompiler, node: nodes.Join) -> Pipeline:
     module = compiler.module
     right = compiler.rows_of(node.right)
     rows = module.name("inner")
-    left.prologue.append(f"{rows} = {module.helper(kernels.inner_rows)}(rt, {right})")
     matches = Matches(rows, node.right, every_row=rows)
+    if compiler.memory_limit:
+        is_full = node.kind is JoinKind.FULL
+        opened = f"{module.helper(InnerRows)}(rt, {right}, {compiler.share()}, {is_full})"
+        left.prologue.append(f"{rows} = {opened}")
+        if is_full:
+            rest = RightRows(f"{rows}.meet({{row}})", f"{rows}.unmet()")
+            return _full(compiler, left, matches, node.condition, node.left_flag, node.right_flag, rest)
+    else:
+        left.prologue.append(f"{rows} = {module.helper(kernels.inner_rows)}(rt, {right})")
     return attach(compiler, node.kind, left, matches, node.condition, node.left_flag, node.right_flag)
 
 
@@ -434,7 +442,7 @@ def _full(
         with module.block(f"for {left.batch} in {left.source}:"):
             for line in left.per_batch:
                 module.line(line)
-            module.line(f"yield [{output} {compiler.comprehension(left)}]")
+            module.line(compiler.yielding(left, output))
         padding = ", ".join(["None"] * len(own))
         alone = f"({padding}{', ' if own else ''}row, False, True)"
         with module.block(f"for rows in {rest.unmet}:"):
