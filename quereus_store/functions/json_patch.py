@@ -12,6 +12,7 @@ from typing import Any
 
 from quereus_store.functions.json_values import changed_at
 from quereus_store.types.json import MISSING, JsonPath, JsonStep, follow_json_path, json_equal
+from quereus_store.types.values import int_from_text
 
 _END = -1
 
@@ -41,7 +42,7 @@ def _index(name: str) -> int:
         return _END
     if not (name.isascii() and name.isdigit()) or (len(name) > 1 and name[0] == "0"):
         raise _Failed
-    return int(name)
+    return int_from_text(name)
 
 
 def _existing(document: Any, steps: JsonPath) -> Any:

@@ -22,6 +22,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from quereus_store.types.values import int_from_text
+
 Predicate = Callable[[Any], bool]
 
 _TOKEN = re.compile(
@@ -97,7 +99,7 @@ def _text_of(literal: str) -> str:
 
 
 def _number_of(literal: str) -> float | int:
-    return int(literal) if literal.lstrip("-").isdigit() else float(literal)
+    return int_from_text(literal) if literal.lstrip("-").isdigit() else float(literal)
 
 
 def _array_of(item: Predicate) -> Predicate:

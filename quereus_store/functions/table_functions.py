@@ -22,7 +22,7 @@ from quereus_store.functions.json_values import INVALID, Reader, read_document, 
 from quereus_store.functions.registry import Function, ResultColumn, TableFunction
 from quereus_store.types.json import MISSING, follow_json_path, render_json
 from quereus_store.types.logical import ANY, INTEGER, TEXT, LogicalType
-from quereus_store.types.values import Value
+from quereus_store.types.values import Value, int_from_text
 
 _Row = tuple[Value, ...]
 
@@ -35,7 +35,7 @@ def generate_series(start: Value, stop: Value, step: Value = 1) -> Iterable[_Row
     bounds = [number_of(0 if bound is None else bound) for bound in (start, stop)]
     first, last = bounds
     by = number_of(step)
-    if first is None or last is None or not by or not all(map(math.isfinite, (first, last, by))):
+    if first is None or last is None or not by or not all(map(_is_finite, (first, last, by))):
         return ()
     if type(first) is int and type(by) is int:
         last = math.floor(last) + 1 if by > 0 else math.ceil(last) - 1
@@ -43,10 +43,22 @@ def generate_series(start: Value, stop: Value, step: Value = 1) -> Iterable[_Row
     return _steps(first, last, by)
 
 
+def _is_finite(number: Number) -> bool:
+    return type(number) is int or math.isfinite(number)
+
+
 def _steps(first: Number, last: Number, by: Number) -> Iterator[_Row]:
-    numbers = (first + by * turn for turn in count())
     within: Callable[[Number], bool] = (lambda n: n <= last) if by > 0 else (lambda n: n >= last)
-    return ((number,) for number in takewhile(within, numbers))
+    return ((number,) for number in takewhile(within, _multiples(first, by)))
+
+
+def _multiples(first: Number, by: Number) -> Iterator[Number]:
+    """``first`` plus each multiple of ``by``; ends where a float cannot follow an integer."""
+    try:
+        for turn in count():
+            yield first + by * turn
+    except OverflowError:
+        return
 
 
 def split_string(value: Value, separator: Value) -> Iterable[_Row]:
@@ -78,7 +90,9 @@ def _start_steps(path: str) -> tuple[str | int, ...]:
     parts = path.removeprefix("$").removeprefix(".")
     if not parts:
         return ()
-    return tuple(int(part[1:-1]) if re.fullmatch(r"\[[0-9]+\]", part) else part for part in parts.split("."))
+    return tuple(
+        int_from_text(part[1:-1]) if re.fullmatch(r"\[[0-9]+\]", part) else part for part in parts.split(".")
+    )
 
 
 def _children(document: Any) -> Iterable[tuple[Value, Any, str]]:

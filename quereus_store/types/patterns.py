@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import chain, groupby
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.types.templates import Template, global_name
@@ -59,9 +60,25 @@ def _accept(text: str) -> bool:
 
 
 def _compile(tokens: list[object], flags: int) -> Matcher:
-    wildcards = {_ANY_RUN: ".*", _ANY_ONE: "."}
-    source = "".join(re.escape(token) if isinstance(token, str) else wildcards[token] for token in tokens)
-    return re.compile(source, flags | re.DOTALL).fullmatch
+    pieces = [re.escape(token) if isinstance(token, str) else token for token in tokens]
+    return re.compile(_expression(pieces), flags | re.DOTALL).fullmatch
+
+
+def _expression(pieces: Iterable[object]) -> str:
+    """The regular expression of a pattern: expressions of one character each, and the two wildcards.
+
+    What stands between two runs is of a fixed length, so its first place is as good as any later one.  Hence
+    the atomic groups: without them, many runs over a long text would be tried in all their combinations.
+    """
+    first, *others = [
+        "".join("." if piece is _ANY_ONE else str(piece) for piece in part)
+        for is_run, part in groupby(chain(("",), pieces, ("",)), lambda piece: piece is _ANY_RUN)
+        if not is_run
+    ]
+    if not others:
+        return first
+    *inner, last = others
+    return f"{first}{''.join(f'(?>.*?{part})' for part in inner)}.*{last}"
 
 
 def _equals(literal: str) -> Matcher:
@@ -138,22 +155,22 @@ def _glob_class(pattern: str, start: int) -> tuple[str, int] | None:
 @lru_cache(maxsize=512)
 def glob_matcher(pattern: str) -> Matcher:
     """The test of ``text GLOB pattern``: ``*``, ``?``, ``[a-c]``, ``[^a]``; an unclosed ``[`` is literal."""
-    source: list[str] = []
+    pieces: list[object] = []
     position = 0
     while position < len(pattern):
         character = pattern[position]
         position += 1
         if character == "*":
-            source.append(".*")
+            pieces.append(_ANY_RUN)
         elif character == "?":
-            source.append(".")
+            pieces.append(_ANY_ONE)
         elif character == "[" and (found := _glob_class(pattern, position - 1)):
-            source.append(found[0])
+            pieces.append(found[0])
             position = found[1]
         else:
-            source.append(re.escape(character))
+            pieces.append(re.escape(character))
     try:
-        return re.compile("".join(source), re.DOTALL).fullmatch
+        return re.compile(_expression(pieces), re.DOTALL).fullmatch
     except re.error:
         # A range that runs backwards, [c-a], holds no character: nothing matches.
         return re.compile(r"(?!)").fullmatch

@@ -265,6 +265,14 @@ def int_to_float(number: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
+def int_quotient(numerator: int, denominator: int) -> float:
+    """The quotient as the nearest float, an infinity beyond the range."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if (numerator > 0) == (denominator > 0) else -math.inf
+
+
 # --- truth (types-and-values, section 8) ------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import AccessPath, Row, Table
 from quereus_store.types.comparison import ComparisonMode
+from quereus_store.types.values import number_from_text
 
 Batches = Iterable[list[Row]]
 BATCH_SIZE = 1024
@@ -279,13 +280,10 @@ def row_limit(value: Any, default: float) -> float:
     if value is None:
         return default
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return 0
+        value = number_from_text(value)
     if isinstance(value, int):
         return min(max(value, 0), _ALL_ROWS)
-    return ceil(value) if isinstance(value, float) and isfinite(value) and value > 0 else 0
+    return min(ceil(value), _ALL_ROWS) if isinstance(value, float) and isfinite(value) and value > 0 else 0
 
 
 def limit_batches(batches: Batches, count: Any, offset: Any = None) -> Iterator[list[Row]]:

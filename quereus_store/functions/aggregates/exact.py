@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from quereus_store.functions.arguments import NUMBER_CLASSES, Number, number_of
-from quereus_store.types.values import Value
+from quereus_store.types.values import Value, int_quotient
 
 _UNIT_BITS = 1074
 _UNIT = 1 << _UNIT_BITS
@@ -47,14 +47,6 @@ def scaled_float(number: float) -> int:
     """A finite float in units of 2^-1074."""
     numerator, denominator = number.as_integer_ratio()
     return numerator << (_UNIT_BITS - denominator.bit_length() + 1)
-
-
-def divided(numerator: int, denominator: int) -> float:
-    """The quotient as the nearest float, an infinity beyond the range."""
-    try:
-        return numerator / denominator
-    except OverflowError:
-        return math.inf if (numerator > 0) == (denominator > 0) else -math.inf
 
 
 def _float_part(number: float, sign: int) -> tuple[int, int, int, int]:
@@ -168,7 +160,7 @@ def float_value(state: Total) -> float | None:
         return None
     if state.positive or state.negative:
         return math.inf if state.positive else -math.inf
-    return divided(state.integers * _UNIT + state.scaled, _UNIT)
+    return int_quotient(state.integers * _UNIT + state.scaled, _UNIT)
 
 
 def total_of_column(column: Sequence[Value]) -> Total:

@@ -15,7 +15,7 @@ from quereus_store.functions.aggregates import exact
 from quereus_store.functions.arguments import NUMBER_CLASSES, Number, number_of
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.types.logical import REAL
-from quereus_store.types.values import Value, int_to_float
+from quereus_store.types.values import Value, int_quotient, int_to_float
 
 # A state: numbers counted, their sum, the sum of their squares (in units of 2^-1074 and its square), and how
 # many of them are not finite.
@@ -66,7 +66,7 @@ def _variance(count: int, total: int, squares: int, unit: int, sample: bool) -> 
     divisor = count * (count - 1) if sample else count * count
     if divisor <= 0:
         return None
-    return exact.divided(count * squares - total * total, divisor * unit * unit)
+    return int_quotient(count * squares - total * total, divisor * unit * unit)
 
 
 def _of_column(column: Sequence[Value], sample: bool) -> float | None:
@@ -113,7 +113,7 @@ def median(column: Sequence[Value]) -> float | None:
     pair = exact.sum_of(numbers[middle - 1 : middle + 1])
     if pair is None:
         return None
-    return exact.divided(pair, 2) if type(pair) is int else pair / 2
+    return int_quotient(pair, 2) if type(pair) is int else pair / 2
 
 
 STATISTICS = (

@@ -15,7 +15,7 @@ from quereus_store.functions.aggregates.exact import Total
 from quereus_store.functions.arguments import Number
 from quereus_store.functions.registry import AggregateFunction, Algebra, Decomposition
 from quereus_store.types.logical import NUMERIC, REAL
-from quereus_store.types.values import Value, int_to_float
+from quereus_store.types.values import Value, int_quotient, int_to_float
 
 
 def _start() -> Total:
@@ -49,7 +49,7 @@ def total_column(column: Sequence[Value]) -> float | None:
 def avg_column(column: Sequence[Value]) -> float | None:
     """The sum divided by how many numbers there are; NULL when there are none."""
     if column and (integers := _sum_of_integers(column)) is not None:
-        return exact.divided(integers, len(column))
+        return int_quotient(integers, len(column))
     numbers = exact.numbers_in(column)
     return _mean(exact.sum_of(numbers), len(numbers)) if numbers else None
 
@@ -57,7 +57,7 @@ def avg_column(column: Sequence[Value]) -> float | None:
 def _mean(total: Number | None, count: int) -> float | None:
     if total is None:
         return None
-    return exact.divided(total, count) if type(total) is int else total / count
+    return int_quotient(total, count) if type(total) is int else total / count
 
 
 def _finish_total(state: Total) -> float | None:

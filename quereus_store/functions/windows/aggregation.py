@@ -28,13 +28,12 @@ from itertools import accumulate, compress, repeat
 from operator import gt, lt, mul, sub
 from typing import Any
 
-from quereus_store.functions.aggregates import exact
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.aggregates.extremes import MAX, MIN
 from quereus_store.functions.aggregates.sums import AVG, SUM, TOTAL
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.functions.windows.frames import Frames, Part
-from quereus_store.types.values import Value
+from quereus_store.types.values import Value, int_quotient
 
 _FRACTIONS = 1024.0
 """Floats that are multiples of one part in so many (halves, quarters, ...) are summed as they are."""
@@ -177,7 +176,7 @@ def _summing(
         pairs = zip(_frame_sums(frames, numbers), frame_sizes(frames), strict=True)
         if not unit:
             return [of_integers(total, count) if count else of_nothing for total, count in pairs]
-        divided = exact.divided
+        divided = int_quotient
         return [of_floats(divided(total, unit), count) if count else of_nothing for total, count in pairs]
 
     return over
@@ -229,8 +228,8 @@ def _extreme(
 _FAST: dict[Callable[..., Value], Callable[[Frames, Columns, Key | None], list[Value] | None]] = {
     COUNT_ROWS.evaluate: _count,
     SUM.evaluate: _summing(None, _itself, _itself),
-    TOTAL.evaluate: _summing(0.0, lambda total, count: exact.divided(total, 1), _itself),
-    AVG.evaluate: _summing(None, exact.divided, lambda total, count: total / count),
+    TOTAL.evaluate: _summing(0.0, lambda total, count: int_quotient(total, 1), _itself),
+    AVG.evaluate: _summing(None, int_quotient, lambda total, count: total / count),
     MIN.evaluate: _extreme(min, lt),
     MAX.evaluate: _extreme(max, gt),
 }

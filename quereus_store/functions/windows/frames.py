@@ -14,7 +14,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, groupby, islice, repeat
+from math import isfinite
 from operator import eq
 from typing import Any
 
@@ -175,7 +177,7 @@ def _range_axis(peers: Peers, distances: Sequence[Value] | None, descending: boo
         first, numbers = _number_run(distances, descending)
         search = bisect_right if is_end else bisect_left
         bounds[first : first + len(numbers)] = [
-            first + search(numbers, number + offset) for number in numbers
+            first + search(numbers, limit) for limit in _moved(numbers, offset)
         ]
         return bounds
 
@@ -192,6 +194,28 @@ def _number_run(distances: Sequence[Any], descending: bool) -> tuple[int, list[N
     ]
     first = places[0] if places else 0
     return first, [sign * distances[place] for place in places]
+
+
+_EXACT = 2**53
+"""Integers up to here are floats without loss."""
+
+
+def _moved(numbers: Sequence[Number], offset: Number) -> Sequence[Any]:
+    """Each number plus the offset; exactly where an integer is too large to be added to a float."""
+    if type(offset) is float:
+        wide = any(type(number) is int and not -_EXACT <= number <= _EXACT for number in numbers)
+    else:
+        wide = not -_EXACT <= offset <= _EXACT and any(type(number) is float for number in numbers)
+    if not wide:
+        return [number + offset for number in numbers]
+    return [_exact_sum(number, offset) for number in numbers]
+
+
+def _exact_sum(number: Number, offset: Number) -> Number | Fraction:
+    for part in (number, offset):
+        if type(part) is float and not isfinite(part):
+            return part
+    return Fraction(number) + Fraction(offset)
 
 
 _AXES: dict[str, Callable[[Peers, Sequence[Value] | None, bool], _Axis]] = {

@@ -21,7 +21,7 @@ from quereus_store.types.temporal.duration import (
     parse_iso_duration,
 )
 from quereus_store.types.temporal.instant import parse_moment
-from quereus_store.types.values import WHITE_SPACE
+from quereus_store.types.values import WHITE_SPACE, int_quotient
 
 TIMESPAN_COMPONENTS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
 TIMESPAN_TOTALS: Mapping[str, int] = MappingProxyType(
@@ -41,7 +41,7 @@ def timespan_component(unit: str) -> Callable[[Any], int | float | None]:
         if duration is None:
             return None
         if unit == "seconds":
-            return (duration.seconds * SECOND + duration.nanoseconds) / SECOND
+            return int_quotient(duration.seconds * SECOND + duration.nanoseconds, SECOND)
         count: int = getattr(duration, unit)
         return count
 
@@ -54,7 +54,7 @@ def timespan_total(unit: str) -> Callable[[Any], float | None]:
 
     def total(value: Any) -> float | None:
         nanoseconds = iso_duration_nanoseconds(value) if type(value) is str else None
-        return None if nanoseconds is None else nanoseconds / size
+        return None if nanoseconds is None else int_quotient(nanoseconds, size)
 
     return total
 

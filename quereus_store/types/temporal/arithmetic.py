@@ -34,6 +34,7 @@ from quereus_store.types.temporal.instant import (
     parse_time,
     shift,
 )
+from quereus_store.types.values import int_quotient
 
 NUMBER, DATE, TIME, DATETIME, TIMESPAN = "NUMBER", "DATE", "TIME", "DATETIME", "TIMESPAN"
 
@@ -230,7 +231,7 @@ def _span_ratio(left: str, right: str) -> float | None:
     dividend, divisor = _duration(left), _duration(right)
     if dividend.has_calendar_units or divisor.has_calendar_units or not divisor.total_nanoseconds:
         return None
-    return dividend.total_nanoseconds / divisor.total_nanoseconds
+    return int_quotient(dividend.total_nanoseconds, divisor.total_nanoseconds)
 
 
 # --- the table ----------------------------------------------------------------------------------------------

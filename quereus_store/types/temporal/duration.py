@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.types.temporal.calendar import DAY_NANOSECONDS, add_months, day_number
+from quereus_store.types.values import int_from_text, int_to_text
 
 HOUR, MINUTE, SECOND = 3_600 * 10**9, 60 * 10**9, 10**9
 _ANCHOR = day_number(2024, 1, 1)
@@ -75,8 +76,10 @@ class Duration:
         negative = any(number < 0 for number in (*fields, self.seconds, self.nanoseconds))
         years, months, weeks, days, hours, minutes = map(abs, fields)
         date_units = ((years, "Y"), (months, "M"), (weeks, "W"), (days, "D"))
-        date = "".join(f"{count}{unit}" for count, unit in date_units if count)
-        time = "".join(f"{count}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count)
+        date = "".join(f"{int_to_text(count)}{unit}" for count, unit in date_units if count)
+        time = "".join(
+            f"{int_to_text(count)}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count
+        )
         if second_part:
             time += f"{seconds_text(second_part)}S"
         if not date and not time:
@@ -92,7 +95,7 @@ def fraction_text(nanoseconds: int) -> str:
 def seconds_text(nanoseconds: int) -> str:
     """A non-negative number of nanoseconds as seconds."""
     seconds, rest = divmod(nanoseconds, SECOND)
-    return f"{seconds}{fraction_text(rest)}"
+    return f"{int_to_text(seconds)}{fraction_text(rest)}"
 
 
 def balanced(nanoseconds: int, largest: int = HOUR) -> Duration:
@@ -163,13 +166,13 @@ def parse_iso_duration(text: str) -> Duration | None:
     elif second_part:
         nanoseconds = _part_of(second_part, SECOND)
     duration = Duration(
-        int(years or 0),
-        int(months or 0),
-        int(weeks or 0),
-        int(days or 0),
-        int(hours or 0),
-        int(minutes or 0) + spread_minutes,
-        int(seconds or 0) + spread_seconds,
+        int_from_text(years or "0"),
+        int_from_text(months or "0"),
+        int_from_text(weeks or "0"),
+        int_from_text(days or "0"),
+        int_from_text(hours or "0"),
+        int_from_text(minutes or "0") + spread_minutes,
+        int_from_text(seconds or "0") + spread_seconds,
         nanoseconds,
     )
     return duration.negated() if sign == "-" else duration
@@ -186,7 +189,7 @@ def parse_phrase(text: str) -> Duration | None:
         if match[2]:
             return None
         unit = _UNIT_FIELD[match[3].lower()]
-        totals[unit] = totals.get(unit, 0) + int(match[1])
+        totals[unit] = totals.get(unit, 0) + int_from_text(match[1])
     if not totals:
         return None
     duration = Duration(**totals)

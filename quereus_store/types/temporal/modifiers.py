@@ -33,7 +33,7 @@ from quereus_store.types.temporal.instant import (
     parse_moment,
     shift,
 )
-from quereus_store.types.values import SAFE_INTEGER, WHITE_SPACE
+from quereus_store.types.values import SAFE_INTEGER, WHITE_SPACE, int_from_text
 
 _MILLISECOND = 1_000_000
 _JULIAN_EPOCH = 2_440_587.5
@@ -171,7 +171,7 @@ def _move(moment: Moment, match: re.Match[str]) -> Moment | None:
     if not match["whole"] and not part:
         return moment
     sign = -1 if match["sign"] == "-" else 1
-    amount = sign * int(match["whole"] or 0)
+    amount = sign * int_from_text(match["whole"] or "0")
     if unit in _MONTHS:
         return replace(moment, day=add_months(moment.day, amount * _MONTHS[unit]))
     if unit == "day":
