@@ -51,9 +51,10 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
 
 
 def _indexed_table(session: Session, transaction: Transaction, statement: nodes.CreateIndex) -> TableSchema:
-    name = statement.table
-    schema = name.schema or statement.name.schema
-    found = find_relation(transaction.catalog, (MAIN,), schema, name.name)
+    """The table: in the current schema, or else in that of the index's name, which says no more."""
+    name, qualifier = statement.table, statement.name.schema
+    path = (MAIN,) if qualifier is None else (MAIN, qualifier)
+    found = find_relation(transaction.catalog, path, name.schema, name.name)
     if not isinstance(found, TableSchema):
         raise sql_error(StatusCode.NOTFOUND, f"no such table: {name.name}", statement.position)
     return found
