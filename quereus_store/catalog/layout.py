@@ -16,6 +16,7 @@ id       store          rest of the key                          value
 1        catalog        kind, schema, NUL, name                  checksum, DDL text and store ids
 2        statistics     prefix of a table's rows                 a record of ANALYZE
 3        table states   prefix of a table's rows                 change counter, row count (8 bytes each)
+4        notes          prefix of a table's rows, name           what whoever keeps the table has noted
 16 ...   rows           primary key                              row
 16 ...   unique index   index columns, none of them NULL         key of the row, its prefix included
 16 ...   unique index   index columns, one of them NULL,         key of the row
@@ -49,7 +50,7 @@ from quereus_store.codec.bits import escape, unescape
 from quereus_store.codec.text import unencodable_text
 from quereus_store.schema.objects import fold
 
-META, CATALOG, STATISTICS, STATES = range(4)
+META, CATALOG, STATISTICS, STATES, NOTES = range(5)
 FIRST_FREE_ID, FIRST_TRAILING_ID = 16, 128
 
 _ONE_BYTE_IDS = 0xF0
@@ -108,11 +109,17 @@ NEXT_IDS = Struct(">QQ")
 _STATES_PREFIX = store_prefix(STATES)
 _STATISTICS_PREFIX = store_prefix(STATISTICS)
 _CATALOG_PREFIX = store_prefix(CATALOG)
+_NOTES_PREFIX = store_prefix(NOTES)
 
 
 def state_key(store: int) -> bytes:
     """Where the change counter and row count of a table are."""
     return _STATES_PREFIX + store_prefix(store)
+
+
+def notes_prefix(store: int) -> bytes:
+    """What starts the keys of the notes that are kept beside a table."""
+    return _NOTES_PREFIX + store_prefix(store)
 
 
 def statistics_key(store: int) -> bytes:

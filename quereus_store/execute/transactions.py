@@ -127,7 +127,8 @@ class Transaction(ReadView):
     ``changes`` is what happened to rows (for maintained tables, assertions and
     listeners); maintained tables know of the first ``maintained`` of them.  ``announced`` is what
     schema statements tell listeners, ``began`` the newest subscription when it began.  ``renewed``
-    names the maintained tables that the running statement itself made anew.  Until it is ``observed``
+    names the maintained tables that the running statement itself made anew, ``touched`` the tables whose
+    changes by earlier statements maintained tables have followed.  Until it is ``observed``
     nobody has learnt anything from its snapshots, so they may still be exchanged for later ones.
     With ``writes_first`` it begins as the writer of that module.
     """
@@ -147,6 +148,7 @@ class Transaction(ReadView):
         "renewed",
         "savepoints",
         "timeout",
+        "touched",
         "verify",
     )
 
@@ -179,6 +181,7 @@ class Transaction(ReadView):
         self.began = engine.notifier.last_number
         self.maintained = 0
         self.renewed: set[tuple[str, str]] = set()
+        self.touched: set[tuple[str, str]] = set()
         self.savepoints: list[NamedSavepoint] = []
         self._marks = 0
 

@@ -435,6 +435,29 @@ class ColumnsInPlace(Protocol):
 
 
 @runtime_checkable
+class NoteKeeper(Protocol):
+    """A module that keeps notes beside a table: small values by name, committed with its rows, gone with it.
+
+    Notes are no rows: nobody reads them but who wrote them, and who finds none works without.
+    """
+
+    def read_notes(self, transaction: Any, schema: TableSchema, names: Sequence[bytes]) -> list[bytes | None]:
+        """The notes of these names, by position."""
+        ...
+
+    def write_notes(
+        self,
+        transaction: Any,
+        schema: TableSchema,
+        notes: Sequence[tuple[bytes, bytes | None]],
+        *,
+        anew: bool,
+    ) -> None:
+        """Keep these notes, None removes one; ``anew``: and no other."""
+        ...
+
+
+@runtime_checkable
 class SchemaBatches(Protocol):
     """A module that wants to know which schema changes belong together (seed schema, Module Batch Hooks).
 

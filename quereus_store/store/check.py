@@ -22,6 +22,7 @@ from itertools import chain, islice
 from quereus_store.backends.contract import ReadTransaction
 from quereus_store.catalog.layout import (
     FIRST_FREE_ID,
+    NOTES,
     STATES,
     parse_store,
     store_prefix,
@@ -199,6 +200,9 @@ def _strays(kv: ReadTransaction, tables: Sequence[TableSchema]) -> Iterator[Find
         store = parse_store(key[len(store_prefix(STATES)) :])
         if store not in rows:
             yield Finding("store", f"there is a row count for store {store}, which is no table's")
+    for store in {parse_store(key[1:]) for key in chain.from_iterable(kv.scan_keys(*store_range(NOTES)))}:
+        if store not in rows:
+            yield Finding("store", f"there are notes for store {store}, which is no table's")
 
 
 def _stores(kv: ReadTransaction) -> Iterator[int]:

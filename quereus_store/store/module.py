@@ -13,12 +13,12 @@ Chapter: store-and-modules, sections 5 to 9, 13 and 15.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from quereus_store.backends.contract import Backend, WriteTransaction
-from quereus_store.catalog.layout import statistics_key
+from quereus_store.catalog.layout import notes_prefix, statistics_key, successor
 from quereus_store.catalog.meta import allocate_store, read_head, read_marker, write_marker
 from quereus_store.catalog.statistics import read_statistics, write_statistics
 from quereus_store.catalog.storage import StoredCatalog
@@ -165,6 +165,7 @@ class StoreModule:
         transaction.forget_table(schema.storage_id)
         transaction.kv.delete_range(table.rows.prefix, table.rows.end)
         transaction.kv.delete(statistics_key(schema.storage_id))
+        _forget_notes(transaction.kv, schema.storage_id)
         for index in table.indexes:
             transaction.kv.delete_range(index.prefix, index.end)
 
@@ -292,6 +293,33 @@ class StoreModule:
             if index.constraint is not None and was.constraint is None:
                 check_unique(kv, new.rows, index)
 
+    # --- notes -----------------------------------------------------------------------------------------
+
+    def read_notes(
+        self, transaction: Transaction, schema: TableSchema, names: Sequence[bytes]
+    ) -> list[bytes | None]:
+        """The notes of these names, by position."""
+        prefix = notes_prefix(schema.storage_id)
+        return transaction.kv.get_many([prefix + name for name in names])
+
+    def write_notes(
+        self,
+        transaction: StoreWriter,
+        schema: TableSchema,
+        notes: Sequence[tuple[bytes, bytes | None]],
+        *,
+        anew: bool,
+    ) -> None:
+        """Keep these notes, None removes one; ``anew``: and no other."""
+        kv, prefix = transaction.kv, notes_prefix(schema.storage_id)
+        if anew:
+            kv.delete_range(prefix, successor(prefix))
+        kv.put_many(sorted((prefix + name, value) for name, value in notes if value is not None))
+        for name, value in notes:
+            if value is None:
+                kv.delete(prefix + name)
+        transaction.touch()
+
     # --- catalog ---------------------------------------------------------------------------------------
 
     def catalog_version(self, transaction: Transaction) -> int:
@@ -354,11 +382,17 @@ def _with_ids(kv: WriteTransaction, schema: TableSchema, *, empty: bool) -> Tabl
     return replace(schema, storage_id=schema.storage_id or allocate_store(kv), indexes=indexes)
 
 
+def _forget_notes(kv: WriteTransaction, store: int) -> None:
+    prefix = notes_prefix(store)
+    kv.delete_range(prefix, successor(prefix))
+
+
 def _move_records(transaction: StoreWriter, old: int, new: int) -> None:
     """Row count and statistics follow the rows to another store."""
     kv = transaction.kv
     transaction.add_rows(new, transaction.row_count(old))
     transaction.forget_table(old)
+    _forget_notes(kv, old)
     statistics = kv.get(statistics_key(old))
     if statistics is not None:
         kv.put(statistics_key(new), statistics)

@@ -136,6 +136,8 @@ class Maintainer:
             graph = self.graphs.graph(transaction.catalog)
         deltas = _deltas(log)
         if not any(deltas.values()):
+            for station in self._route(graph, deltas):
+                station.maintained.unchanged(transaction, deltas)
             return
         waiting: list[FollowUp] = []
         logs_all = self.engine.records_changes or transaction.catalog.has_assertions
@@ -144,6 +146,7 @@ class Maintainer:
             if not station.direct or len(deltas) > 1:
                 relevant = {key: delta for key in station.sources if (delta := deltas.get(key))}
                 if not relevant:
+                    station.maintained.unchanged(transaction, deltas)
                     continue
             maintained = station.maintained
             # What was computed anew has seen some of these changes already.
@@ -156,6 +159,7 @@ class Maintainer:
             if station.is_read:
                 known, key = deltas.get(station.key), station.key
                 deltas[key] = difference.delta if known is None else _joined(known, difference.delta)
+        transaction.touched.update(deltas)
         for follow_up in waiting:
             follow_up()
 

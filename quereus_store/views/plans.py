@@ -17,7 +17,7 @@ Chapter: views-and-maintained-tables, section 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,7 @@ from quereus_store.views.deltas.grouping import grouping_of
 from quereus_store.views.deltas.keyed import KeyColumns, Keyed, TooMuch
 from quereus_store.views.deltas.linear import MOST_SCANS, Linear
 from quereus_store.views.deltas.merging import Merging, merging_of
+from quereus_store.views.deltas.notes import notes_of
 from quereus_store.views.deltas.order import depends_on_order
 from quereus_store.views.deltas.states import GroupStates, Stateful, algebras_of
 from quereus_store.views.deltas.substitution import is_linear, scan_id, with_columns
@@ -138,6 +139,12 @@ class Maintained:
         except TooMuch:
             return self.rebuild.difference(session, transaction, deltas)
 
+    def unchanged(self, transaction: Transaction, changed: Iterable[TableKey]) -> None:
+        """Sources were written, and all their rows are what they were."""
+        strategy = self.strategy(frozenset(changed).intersection(self._member.body.sources))
+        if isinstance(strategy, Stateful):
+            strategy.unchanged(transaction)
+
     def _choose(self, changed: frozenset[TableKey]) -> Strategy:
         moved = [scan for scan in self._scans if key_of(scan.table) in changed]
         if not moved or not changed.isdisjoint(self._hidden) or len(moved) > MOST_SCANS:
@@ -154,6 +161,9 @@ class Maintained:
                 return Merging(compile_plan, grouping, merging, moved, keyed, self._rows, self._points)
             algebras = algebras_of(self._engine, grouping.aggregates)
             if algebras is not None:
+                if self._states.notes is None:
+                    sources = list(self._member.body.sources.values())
+                    self._states.notes = notes_of(self._engine, self.table, sources, grouping, algebras)
                 return Stateful(
                     compile_plan, number, grouping, algebras, moved, self._states, self._rows, self._points
                 )

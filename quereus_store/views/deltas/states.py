@@ -5,6 +5,9 @@ stored row.  So the states of all groups are kept beside the view: made by one p
 the sources when first needed, then changed row by row.  They are exact, so the values are
 those that the body gives.
 
+In the store they are also noted beside the view (:mod:`.notes`): then the next process need not make them,
+and reads those of the groups that it touches.
+
 The states belong to the last committed rows, plus what the running transaction has done to
 them.  Each step notes what it replaced and queues a note with the transaction's commit.
 What a rollback cuts off that queue has not happened, and is taken back when the states are
@@ -28,6 +31,7 @@ from quereus_store.types.sortkeys import order_key
 from quereus_store.views.body import TableKey
 from quereus_store.views.deltas.grouping import Grouping, Reader
 from quereus_store.views.deltas.linear import Compile, Terms, estimate_of
+from quereus_store.views.deltas.notes import StateNotes, Unreadable
 from quereus_store.views.deltas.restriction import Restrictor, Target
 from quereus_store.views.deltas.state_steps import adding_function, row_function
 from quereus_store.views.programs import Program
@@ -71,22 +75,29 @@ def _algebra(engine: Engine, call: AggregateCall) -> Algebra | None:
 class _Step:
     """What one statement replaced: the states that groups had before; ``everything`` if all were new."""
 
+    owner: GroupStates
     replaced: dict[Group, States | None] = field(default_factory=dict)
     everything: bool = False
     after: list[int] | None = None
-    versions: Callable[[Transaction], list[int]] | None = None
 
     def __call__(self, transaction: Transaction) -> None:
         """Runs when the transaction is about to commit: the step was not taken back."""
-        assert self.versions is not None
-        self.after = self.versions(transaction)
+        self.after = self.owner.committing(transaction)
 
 
 class GroupStates:
-    """The states of all groups of one view, as the current writer sees them."""
+    """The states of all groups of one view, as the current writer sees them.
+
+    ``complete``: there are no groups but these.  Else a group that is not among them is looked for in the
+    notes; one that is gone stands there as None.
+    """
 
     def __init__(self, engine: Engine, sources: Iterable[TableSchema]) -> None:
-        self.groups: dict[Group, States] | None = None
+        self.groups: dict[Group, States | None] | None = None
+        self.complete = True
+        self.notes: StateNotes | None = None
+        self._noted = False
+        self._notes_due: Transaction | None = None
         self._steps: list[tuple[Transaction, int, _Step]] = []
         self._handles = [
             (table.module, handle)
@@ -95,7 +106,7 @@ class GroupStates:
         ]
         self._versions: list[int] = []
 
-    def current(self, transaction: Transaction) -> dict[Group, States] | None:
+    def current(self, transaction: Transaction) -> dict[Group, States | None] | None:
         """The states that go with what the transaction has seen so far; None where there are none."""
         while self._steps:
             owner, place, step = self._steps[-1]
@@ -115,33 +126,87 @@ class GroupStates:
         if self._versions != committed:
             self._versions = committed
             self.groups = None
+        if self.groups is None:
+            self._noted = False
+        if self.groups is None and self.notes is not None and self.notes.are_current(transaction):
+            self.groups, self.complete, self._noted = {}, False, True
         return self.groups
+
+    def get(self, transaction: Transaction, group: Group) -> States | None:
+        """The states of one group; None where it is none."""
+        if self.groups is None:
+            return None
+        states = self.groups.get(group)
+        if states is None and not self.complete:
+            found = self.having(transaction, (group,))
+            states = None if found is None else found.get(group)
+        return states
+
+    def having(self, transaction: Transaction, groups: Iterable[Group]) -> dict[Group, States | None] | None:
+        """All that are known, these among them if there are such; None where that cannot be said."""
+        known = self.groups
+        if known is None or self.complete:
+            return known
+        missing = [group for group in groups if group not in known]
+        if missing:
+            assert self.notes is not None
+            try:
+                found = self.notes.read(transaction, missing)
+            except Unreadable:
+                self.forget()
+                return None
+            for group in missing:
+                known[group] = found.get(group)
+        return known
+
+    def committing(self, transaction: Transaction) -> list[int]:
+        """A step has come to the commit: the sources' counters after it; the notes are due once."""
+        if self.notes is not None and self._notes_due is not transaction:
+            self._notes_due = transaction
+            transaction.deferred.append(self._write_notes)
+        return self._versions_in(transaction)
+
+    def _write_notes(self, transaction: Transaction) -> None:
+        self._notes_due = None
+        while self._steps and self._steps[-1][0] is transaction and self._steps[-1][2].after is None:
+            self._undo(self._steps.pop()[2])
+        steps = [step for owner, _, step in self._steps if owner is transaction]
+        if self.groups is None or self.notes is None or not steps:
+            return
+        if self._noted and not any(step.everything for step in steps):
+            changed = {group: self.groups.get(group) for step in steps for group in step.replaced}
+            self.notes.write(transaction, changed, everything=False)
+        elif self.complete:
+            self._noted = self.notes.write(transaction, self.groups, everything=True)
 
     def _versions_in(self, transaction: Transaction) -> list[int]:
         return [handle.version(transaction.reader(module)) for module, handle in self._handles]
 
     def _undo(self, step: _Step) -> None:
+        if step.after is not None:
+            self._noted = False  # a commit that failed took its notes with it
         if step.everything or self.groups is None:
             self.groups = None
             return
         for group, states in step.replaced.items():
-            if states is None:
+            if states is None and self.complete:
                 self.groups.pop(group, None)
             else:
                 self.groups[group] = states
 
     def fill(self, transaction: Transaction, groups: dict[Group, States]) -> None:
         """Take states that were made from everything."""
-        self.groups = groups
-        self._note(transaction, _Step(everything=True))
+        self.groups = dict(groups)
+        self.complete = True
+        self._note(transaction, _Step(self, everything=True))
 
     def change(self, transaction: Transaction, changed: Mapping[Group, States | None]) -> None:
         """Replace the states of some groups; None for a group that is gone."""
         groups = self.groups
         assert groups is not None
-        step = _Step({group: groups.get(group) for group in changed})
+        step = _Step(self, {group: groups.get(group) for group in changed})
         for group, states in changed.items():
-            if states is None:
+            if states is None and self.complete:
                 groups.pop(group, None)
             else:
                 groups[group] = states
@@ -151,16 +216,16 @@ class GroupStates:
         """Replace the states of one group that there is."""
         assert self.groups is not None
         self.groups[group] = new
-        self._note(transaction, _Step({group: old}))
+        self._note(transaction, _Step(self, {group: old}))
 
     def _note(self, transaction: Transaction, step: _Step) -> None:
-        step.versions = self._versions_in
         self._steps.append((transaction, len(transaction.deferred), step))
         transaction.deferred.append(step)
 
     def forget(self) -> None:
-        """Something changed the view past these states."""
+        """Something changed the view past these states, or they cannot be read."""
         self.groups = None
+        self._noted = False
         self._steps.clear()
 
 
@@ -216,18 +281,21 @@ class Stateful:
         if groups is not None and self._add_one is not None and self._terms.single:
             removed, added = self._terms.sides(session, transaction, deltas)
             if not removed and len(added) == 1:
-                found = self._with_one(transaction, groups, added[0])
+                found = self._with_one(transaction, added[0])
                 if found is not None:
                     return found
             signed: Iterable[tuple[int, list[Row]]] = ((-1, removed), (1, added))
         else:
             signed = self._terms.rows(session, transaction, deltas)
         touched = self._grouping.split(signed)
+        if groups is not None:
+            groups = self._states.having(transaction, touched)
         if not touched:
+            self.unchanged(transaction)
             return Difference()
         if groups is None:
-            groups = self._make(session, transaction)
-            self._states.fill(transaction, groups)
+            self._states.fill(transaction, self._make(session, transaction))
+            groups = self._states.groups or {}
         else:
             self._states.change(transaction, self._changed(session, transaction, groups, touched))
         wanted = [
@@ -239,12 +307,15 @@ class Stateful:
         stored = self._points(transaction, list(dict.fromkeys(map(self._key, touched))))
         return self._rows.difference([row for row in stored if row is not None], rows)
 
-    def _with_one(
-        self, transaction: Transaction, groups: Mapping[Group, States], row: Row
-    ) -> Difference | None:
+    def unchanged(self, transaction: Transaction) -> None:
+        """What the sources went through has changed no row: the states hold after it, too."""
+        if self._states.current(transaction) is not None:
+            self._states.change(transaction, {})
+
+    def _with_one(self, transaction: Transaction, row: Row) -> Difference | None:
         """One more row for a group that exists, where the states alone tell the stored row; else None."""
         group = row[: self._width]
-        states = groups.get(group)
+        states = self._states.get(transaction, group)
         if states is None:
             return None
         assert self._add_one is not None
@@ -262,7 +333,7 @@ class Stateful:
         self,
         session: Session,
         transaction: Transaction,
-        groups: Mapping[Group, States],
+        groups: Mapping[Group, States | None],
         touched: Mapping[Group, tuple[list[Row], list[Row]]],
     ) -> dict[Group, States | None]:
         changed: dict[Group, States | None] = {}
