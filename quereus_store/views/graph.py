@@ -17,7 +17,7 @@ from quereus_store.execute.engine import Engine
 from quereus_store.schema.manager import tables_of
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, TableKey, bind_derivation, key_of
-from quereus_store.views.shape import keeps_key, same_shape
+from quereus_store.views.shape import keeps_key, same_shape, seeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def check_fit(table: TableSchema, body: Body) -> None:
     Statements keep that from happening; a function or collation that a program registers otherwise than
     when the table was made does not.
     """
-    if not (same_shape(table, body) and keeps_key(table, body)):
+    if not (same_shape(table, body, seeded(table, body)) and keeps_key(table, body)):
         raise sql_error(
             StatusCode.ERROR, f"the body of '{table.qualified_name}' no longer has the shape of its table"
         )

@@ -27,9 +27,11 @@ from quereus_store.views.reshaping import Carried, carry_over, plan_reshape, pre
 from quereus_store.views.rows import RowSet
 from quereus_store.views.shape import (
     distinct_columns,
+    keeping_not_null,
     keeps_key,
     physical_key,
     same_shape,
+    seeded,
     with_key_collation,
 )
 from quereus_store.views.writing import judge_rows, write_difference
@@ -82,7 +84,7 @@ def refresh(
         raise stale(table, error) from error
     derivation = replace(table.derivation, stale=False)
     taken_out = None
-    if not (same_shape(table, body) and keeps_key(table, body)):
+    if not (same_shape(table, body, seeded(table, body)) and keeps_key(table, body)):
         table, taken_out = reshaped(session, transaction, table, body)
     allowed = session.options["nondeterministic_schema"]
     check_gates(session.engine, transaction.catalog, table.name, body, nondeterministic=allowed)
@@ -121,6 +123,7 @@ def reshaped(session: Session, transaction: Transaction, table: TableSchema, bod
             f" now produces {produced} after a source change — drop and recreate",
         )
     columns = distinct_columns(body, names)
+    columns = keeping_not_null(columns, seeded(table, body))
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)
     plan_reshape(table, columns, key)
     table = prepare(session, transaction, table, columns)

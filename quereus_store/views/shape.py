@@ -10,6 +10,7 @@ Chapter: views-and-maintained-tables, section 4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -113,15 +114,49 @@ def with_key_collation(
     return changed, PrimaryKey(tuple(parts))
 
 
-def same_shape(table: TableSchema, body: Body) -> bool:
-    """Whether a table has the columns that a body gives."""
+def seeded(table: TableSchema, body: Body) -> frozenset[int]:
+    """The columns that ORDER BY alone has put into the key, which are NOT NULL although the body's are not.
+
+    They were NOT NULL when the table was made and stay so: a NULL fails the change that brings it
+    (views-and-maintained-tables, section 4).
+    """
+    if len(table.columns) != len(body.plan.columns):
+        return frozenset()
+    return frozenset(
+        [
+            part.column
+            for part in table.primary_key.parts
+            if part.column not in (body.key or ())
+            and not table.columns[part.column].nullable
+            and body.plan.columns[part.column].nullable
+        ]
+    )
+
+
+def same_shape(table: TableSchema, body: Body, not_null: frozenset[int] = frozenset()) -> bool:
+    """Whether a table has the columns that a body gives; of some it is known that they stay NOT NULL."""
     names = [column.name for column in table.columns]
     if len(names) != len(body.plan.columns):
         return False
     assert table.derivation is not None
     given = table.derivation.columns or [column.name for column in body.plan.columns]
     columns, _ = with_key_collation(body_columns(body, given), table.primary_key, table.module_arguments)
+    columns = keeping_not_null(columns, not_null)
     return [_outline(column) for column in columns] == [_outline(column) for column in table.columns]
+
+
+def keeping_not_null(
+    columns: tuple[ColumnSchema, ...], positions: frozenset[int]
+) -> tuple[ColumnSchema, ...]:
+    """The columns, some of which stay NOT NULL."""
+    if not positions:
+        return columns
+    return tuple(
+        [
+            replace(column, nullable=False) if position in positions else column
+            for position, column in enumerate(columns)
+        ]
+    )
 
 
 def _outline(column: ColumnSchema) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.views.body import Body, TableKey, key_of
 from quereus_store.views.emptiness import reads_nothing
 from quereus_store.views.graph import Member
-from quereus_store.views.shape import keeps_key, same_shape
+from quereus_store.views.shape import keeps_key, same_shape, seeded
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -107,7 +107,8 @@ def _recompiled(maintainer: Maintainer, catalog: Catalog, member: Member, table:
     old = member.body
     if _places(body) != _places(old):
         return None
-    if not same_shape(table, body) or not keeps_key(table, body):
+    was_seeded = seeded(table, old) & seeded(table, body)
+    if not same_shape(table, body, was_seeded) or not keeps_key(table, body):
         return None
     if reads_nothing(maintainer.engine, catalog, body):
         return None
