@@ -13,13 +13,13 @@ from quereus_store.cli.bench.case import Case
 from quereus_store.cli.bench.cases import CASES
 from quereus_store.cli.bench.chart import Bars, bar_chart
 from quereus_store.cli.bench.data import make_data
-from quereus_store.cli.bench.engines import Database, Engine
+from quereus_store.cli.bench.engines import ENGINES, Database, Engine
 from quereus_store.cli.bench.floor import Floor
 from quereus_store.cli.bench.growth import Growth, measure_growth
 from quereus_store.cli.bench.report import FloorTable, LineTable, ResultTable
 from quereus_store.cli.bench.runner import Timing, ratio, run_case
 from quereus_store.cli.diagnostics import CommandError
-from quereus_store.cli.main import main
+from quereus_store.cli.main import build_parser, main
 
 DATA = make_data(10)
 
@@ -136,3 +136,15 @@ def test_the_floor_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     (raw,) = [line for line in lines if line.startswith("LMDB: put the same 6")]
     assert re.search(r"[\d.]+ \(2\)$", raw)
+
+
+def test_it_is_the_best_of_five_over_a_hundred_thousand_rows() -> None:
+    options = build_parser().parse_args(["bench"])
+    assert (options.repeat, options.rows) == (5, 100_000)
+    assert [engine.name for engine in ENGINES] == [
+        "memory",
+        "lmdb",
+        "leveldb",
+        "sqlite-memory",
+        "sqlite-file",
+    ]

@@ -1,7 +1,9 @@
 """The demo from end to end, on the first 2,000 flights."""
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import quereus_store
+from quereus_store.cli import progress
 from quereus_store.cli.demo import loading
 from quereus_store.cli.demo.dashboards import DASHBOARDS
 from quereus_store.cli.demo.questions import QUESTIONS
@@ -36,12 +39,24 @@ def test_the_demo_loads_asks_reopens_and_verifies(
             rows = rows[:-100] + last
         yield rows
 
+    told: set[str] = set()
+
+    @contextmanager
+    def bar(unit: str) -> Iterator[Callable[[str, int, int], None]]:
+        yield lambda what, done, total: told.add(what)
+
+    monkeypatch.setattr(progress, "progress_bar", bar)
     monkeypatch.setattr(loading, "_BATCH", 2000)
     monkeypatch.setattr(loading, "read_rows", first_batch)
     path = tmp_path / "flights.db"
     assert main(["demo", "--backend", backend, "--file", str(path)]) == 0
     output = capsys.readouterr().out
-    assert all(question.title in output for question in QUESTIONS)
+    assert told >= {*(f"loading {table.name}" for table in TABLES), "building indexes"}
+    for number, question in enumerate(QUESTIONS, 1):
+        assert re.search(rf"^{number}\. {re.escape(question.title)}  \d+ ms$", output, re.MULTILINE)
+    reopened = output.split("Closed. Opening the file again")[1]
+    assert reopened.count("CREATE TABLE") == len(TABLES) + len(DASHBOARDS)
+    assert reopened.count("CREATE INDEX") == len(INDEXES)
     assert "table flights: 2,000 rows, in order" in output
     assert output.count("dashboards 0 rows behind") == 7
     assert output.count("equal") == len(DASHBOARDS)
