@@ -24,7 +24,7 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import ColumnSource, UniqueViolation
 from quereus_store.plan.binder import bind_query
 from quereus_store.plan.expressions import Column
-from quereus_store.schema.builder import build_table
+from quereus_store.schema.builder import build_table, check_columns
 from quereus_store.schema.dropping import (
     assertion_to_drop,
     index_to_drop,
@@ -71,7 +71,7 @@ def create_table(session: Session, statement: nodes.CreateTable, parameters: Any
             check_policy_of_nothing(session, f"CREATE TABLE {name.name}", name, statement.module)
             return
         table = build_table(
-            statement,
+            statement if statement.query is None else replace(statement, columns=()),
             schema_name=schema_name,
             settings=table_settings(session, schema_name),
             surroundings=table_surroundings(session, transaction),
@@ -112,10 +112,29 @@ def _with_described_columns(session: Session, statement: nodes.CreateTable) -> n
 def _query_columns(
     session: Session, transaction: Transaction, statement: nodes.CreateTable
 ) -> tuple[ColumnSchema, ...]:
-    """The columns of CREATE TABLE AS: those of the query."""
+    """The columns of CREATE TABLE AS: those of the query, under the names that are listed."""
     assert statement.query is not None
     plan = bind_query(session.bind_context(transaction, {}), statement.query)
-    return tuple(_column_schema(column) for column in plan.columns)
+    listed = [column.name for column in statement.columns] or [column.name for column in plan.columns]
+    if len(listed) != len(plan.columns):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"Table '{statement.name.name}' has {len(listed)} declared columns but its query produces"
+            f" {len(plan.columns)}",
+            statement.position,
+        )
+    named = tuple([nodes.ColumnDefinition(name, position=statement.position) for name in listed])
+    check_columns(replace(statement, columns=named))
+    if any(column.type_name or column.constraints or column.tags for column in statement.columns):
+        raise unsupported("CREATE TABLE AS with more than names of columns", statement.position)
+    if not all(isinstance(constraint, nodes.PrimaryKeyConstraint) for constraint in statement.constraints):
+        raise unsupported("CREATE TABLE AS with constraints other than PRIMARY KEY", statement.position)
+    return tuple(
+        [
+            replace(_column_schema(column), name=name)
+            for column, name in zip(plan.columns, listed, strict=True)
+        ]
+    )
 
 
 def _column_schema(column: Column) -> ColumnSchema:
