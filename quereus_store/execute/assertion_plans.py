@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.assertions import assertion_context, violation_query
+from quereus_store.execute.emptiness import contributing_scans
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import bind_query
 from quereus_store.plan.conditions import column_comparisons, conjuncts
@@ -33,13 +34,20 @@ _Row = tuple[Any, ...]
 
 
 def explain_assertion(session: Session, view: ReadView, name: str) -> Iterator[_Row]:
-    """One row per reference to a table; raises NOTFOUND for an unknown assertion."""
+    """One row per reference to a table; raises NOTFOUND for an unknown assertion.
+
+    A reference counts only if the table could make the assertion fail: none is left of
+    ``not exists (select 1 from t where v < 0)`` if a CHECK of ``t`` says ``v >= 0``.
+    """
     assertion = _named(view, name)
-    plan = bind_query(
-        assertion_context(session, view, assertion.schema), violation_query(assertion.expression)
-    )
+    context = assertion_context(session, view, assertion.schema)
+    plan = bind_query(context, violation_query(assertion.expression))
+    scans = contributing_scans(session.engine, view.catalog, plan, context)
+    able = {column.id for scan in scans for column in scan.columns}
     violation = f"select 1 where not ({render_expression(assertion.expression)})"
     for number, (scan, classification, parameters) in enumerate(_references(plan), 1):
+        if able.isdisjoint(column.id for column in scan.columns):
+            continue
         base = scan.table.qualified_name.lower()
         shown = None if parameters is None else render_json(parameters)
         yield (assertion.name, f"{base}#{number}", base, classification, shown, violation)
