@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from quereus_store.cli.bench.case import Case, cold, query
@@ -16,6 +17,26 @@ _NO_LIMIT = " option (maxrecursion 0)"
 def _recursion(database: Database, data: Data) -> Any:
     limit = "" if database.engine.rival is None else _NO_LIMIT
     return database.connection.execute(f"{_RECURSION}{limit} select count(*), sum(n) from step").fetchall()
+
+
+_PREPARED = 50
+_TEN_LINES = """select g.name, count(*) as n, sum(i.price) as total, avg(i.price) as mean
+from grp g
+join item i on i.grp = g.id
+left join probe p on p.id = i.id
+where i.price > {number} and g.region <> 'nowhere'
+  and exists (select 1 from journal j where j.grp = g.id and j.code = 'web')
+group by g.name
+having count(*) > 3
+order by total desc
+limit 0"""
+_numbers = count()
+"""So that no text is met twice, in no round."""
+
+
+def _prepare(database: Database, data: Data) -> None:
+    for _ in range(_PREPARED):
+        database.connection.execute(_TEN_LINES.format(number=next(_numbers))).fetchall()
 
 
 QUERY_CASES: tuple[Case, ...] = (
@@ -58,6 +79,13 @@ QUERY_CASES: tuple[Case, ...] = (
         f"{_RECURSION} select count(*), sum(n) from step",
         _recursion,
         goals={"memory": 0.3, "lmdb": 0.3},
+    ),
+    Case(
+        "preparing",
+        f"{_PREPARED} × a new text of ten lines that joins four tables; it reads no row",
+        _prepare,
+        operations=_PREPARED,
+        microseconds=3000.0,
     ),
 )
 
