@@ -44,6 +44,7 @@ from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import (
     SUBQUERIES,
     BoundExpression,
+    ColumnRef,
     Exists,
     InSubquery,
     ScalarSubquery,
@@ -165,7 +166,10 @@ def _all_kinds(plan: nodes.PlanNode) -> set[type]:
     for node in nodes.walk_plan(plan):
         kinds.add(type(node))
         for expression in nodes.expressions(node):
-            kinds.update(map(type, walk(expression)))
+            if type(expression) is ColumnRef:
+                kinds.add(ColumnRef)
+            else:
+                kinds.update(map(type, walk(expression)))
     return kinds
 
 

@@ -39,7 +39,7 @@ from quereus_store.execute.spilling.replay import cached_within
 from quereus_store.modules.contract import Table
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import is_deterministic
-from quereus_store.plan.expressions import BoundExpression, Column, InSubquery, subplans
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, InSubquery, subplans
 from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types import Collation
@@ -499,8 +499,9 @@ def every_node(plan: nodes.PlanNode) -> list[nodes.PlanNode]:
     for node in nodes.walk_plan(plan):
         found.append(node)
         for expression in nodes.expressions(node):
-            for inner in subplans(expression):
-                found += every_node(inner)
+            if type(expression) is not ColumnRef:
+                for inner in subplans(expression):
+                    found += every_node(inner)
     return found
 
 
