@@ -34,6 +34,7 @@ from quereus_store.plan.nodes import Aggregate, PlanNode
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.types import INTEGER
+from quereus_store.types.values import int_to_text
 
 GroupElement = nodes.Expression | nodes.GroupingSet | nodes.Rollup | nodes.Cube | nodes.GroupingSets
 
@@ -155,7 +156,7 @@ class Grouping:
             if not 1 <= position <= len(items):
                 raise sql_error(
                     StatusCode.ERROR,
-                    f"GROUP BY position {position} is not in the SELECT list (1..{len(items)})",
+                    f"GROUP BY position {int_to_text(position)} is not in the SELECT list (1..{len(items)})",
                     node.position,
                 )
             item = items[position - 1]

@@ -20,6 +20,7 @@ from quereus_store.plan.expressions import BoundExpression, Column, SortTerm, re
 from quereus_store.plan.nodes import Limit, PlanNode, Sort
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
+from quereus_store.types.values import int_to_text
 
 
 def ordinal_column(term: nodes.OrderingTerm, columns: Sequence[Column]) -> BoundExpression | None:
@@ -30,7 +31,7 @@ def ordinal_column(term: nodes.OrderingTerm, columns: Sequence[Column]) -> Bound
     if not 1 <= position <= len(columns):
         raise sql_error(
             StatusCode.ERROR,
-            f"ORDER BY position {position} is not in the SELECT list (1..{len(columns)})",
+            f"ORDER BY position {int_to_text(position)} is not in the SELECT list (1..{len(columns)})",
             term.expression.position or term.position,
         )
     return reference(columns[position - 1])

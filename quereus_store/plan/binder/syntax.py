@@ -58,7 +58,7 @@ def ordinal_of(node: nodes.Expression) -> int | None:
         node = node.operand
     if isinstance(node, nodes.Literal) and node.kind in (nodes.LiteralKind.INTEGER, nodes.LiteralKind.REAL):
         value = node.value
-        if isinstance(value, int | float) and value == value // 1 and abs(value) < 1e15:
+        if isinstance(value, int | float) and value == value // 1:
             return sign * int(value)
     return None
 
