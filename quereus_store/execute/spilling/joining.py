@@ -207,7 +207,7 @@ def _regrouped(batches: Batches) -> Iterator[list[Matched]]:
         items = list(group)
         waiting.append((items[0][1], [item[2] for item in items if item[2] is not None]))
         size += len(items)
-        if size >= BATCH_SIZE:
+        if size >= BATCH_SIZE // 4:
             yield waiting
             waiting, size = [], 0
     if waiting:
