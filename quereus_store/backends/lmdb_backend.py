@@ -40,6 +40,7 @@ Chapters: store-and-modules, sections 2, 12 and 15.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -510,6 +511,14 @@ class LmdbBackend:
         except Error:
             return
 
+    def _leave_snapshots(self) -> None:
+        """Whoever reads holds them, so they are looked for among all objects: forks alone pay for it."""
+        if gc.get_freeze_count():
+            gc.unfreeze()  # what is frozen is not found
+        for thing in gc.get_objects():
+            if type(thing) is LmdbReadTransaction and thing.belongs_to(self):
+                thing.leave_to_parent()
+
     def after_fork_in_child(self) -> None:
         """Never use what the parent is using, nor let it be cleaned up here."""
         inherited = list(self._active.values())
@@ -517,6 +526,8 @@ class LmdbBackend:
         writer = None if self._writer is None else self._writer()
         if writer is not None:
             writer.leave_to_parent()
+        if inherited:
+            self._leave_snapshots()
         self._forget_locks()
         if was_open:
             self._forked_away = True

@@ -189,6 +189,27 @@ class LmdbReadTransaction:
         if self.txn is not None:
             self.close()
 
+    def belongs_to(self, backend: LmdbBackend) -> bool:
+        """Whether it is a snapshot of this database."""
+        return self._backend is backend
+
+    def leave_to_parent(self) -> None:
+        """This is a forked child: every further use is refused. The backend keeps ``txn`` from its end."""
+        self.txn = None
+        self.__class__ = _LeftToParent
+
+
+class _LeftToParent(LmdbReadTransaction):
+    """What a snapshot is in a forked child, where nothing keeps the pages that it would read."""
+
+    __slots__ = ()
+
+    # Another one than scans have begun with, so that these look at the transaction again.
+    version = -1
+
+    def _gone(self) -> Error:
+        return sql_error(StatusCode.MISUSE, "a snapshot cannot be used in a forked process")
+
 
 def _column(batches: Iterator[list[Item]], index: int) -> Iterator[list[bytes]]:
     pick = itemgetter(index)
