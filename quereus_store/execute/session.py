@@ -7,6 +7,7 @@ that writes as one atomic step.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -65,7 +66,8 @@ class Session:
         self.total_changes = 0
         self.last_changes = 0
         self._cached = cached_statements
-        self._statements: dict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = {}
+        # The statement used last stands last.
+        self._statements: OrderedDict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = OrderedDict()
         self._open_results: WeakSet[Result] = WeakSet()
         # Asked by every statement, and a WeakSet is slow to tell.
         self._may_have_open_results = False
@@ -81,6 +83,8 @@ class Session:
         statement = self._statements.get(key)
         if statement is None:
             statement = self.single_statement(sql)
+        else:
+            self._statements.move_to_end(key)
         if type(statement) is PreparedQuery and not statement.mutations:
             return self._run_query(key, statement, parameters)
         if type(statement) is PreparedMutation:
@@ -299,7 +303,7 @@ class Session:
         if key is None or self._cached == 0:
             return
         if len(self._statements) >= self._cached:
-            del self._statements[next(iter(self._statements))]
+            self._statements.popitem(last=False)
         self._statements[key] = statement
 
     def _current(

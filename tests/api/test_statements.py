@@ -172,6 +172,17 @@ def test_only_so_many_are_kept(tmp_path: Path, planned: list[str]) -> None:
         assert len(planned) == expected
 
 
+def test_the_one_that_was_used_longest_ago_goes(planned: list[str]) -> None:
+    with quereus_store.connect(":memory:", cached_statements=2) as con:
+        for text in ("select 1", "select 2", "select 1", "select 3"):
+            con.execute(text).fetchall()
+        planned.clear()
+        con.execute("select 1").fetchall()
+        assert planned == []
+        con.execute("select 2").fetchall()
+        assert planned == ["query"]
+
+
 def test_the_generated_program_is_shown(con: Connection) -> None:
     """It is Python that compiles, with the condition written into its loop."""
     lines = [line for (line,) in con.execute("explain code select nick from crew where rank > 1 and id <> 7")]
