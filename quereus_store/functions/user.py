@@ -263,17 +263,6 @@ def aggregate_function_from(
             state = step(state, *row)
         return finished(state)
 
-    def add(state: Any, row: tuple[Value, ...]) -> Any:
-        return step(state, *row)
-
-    def decoded(value: Value) -> Any:
-        assert decode is not None
-        return start() if value is None else decode(value)
-
-    def remove(state: Any, row: tuple[Value, ...]) -> Any:
-        assert inverse is not None
-        return inverse(state, *row)
-
     return AggregateFunction(
         _name(step, name),
         evaluate,
@@ -286,11 +275,11 @@ def aggregate_function_from(
         deterministic=deterministic,
         algebra=Algebra(
             start,
-            add,
+            _by_rows(step),
             finished,
-            remove if inverse else None,
+            None if inverse is None else _by_rows(inverse),
             merge,
-            decode=decoded if decode else None,
+            decode=None if decode is None else lambda value: start() if value is None else decode(value),
             decode_exact=decode_exact,
             shares_state=merge is not None,
         ),
@@ -298,6 +287,11 @@ def aggregate_function_from(
         hidden=hidden,
         flags=flags,
     )
+
+
+def _by_rows(step: Callable[..., Any]) -> Callable[[Any, tuple[Value, ...]], Any]:
+    """The same step with the arguments as one row."""
+    return lambda state, row: step(state, *row)
 
 
 def _rows(columns: Sequence[Sequence[Value]], maximum: int | None) -> Iterator[tuple[Value, ...]]:

@@ -12,17 +12,15 @@ import quereus_store
 from quereus_store import Connection
 from quereus_store.codec import rows as codec_rows
 from quereus_store.store.table import StoreTable
+from tests.connecting import STORAGES, connected
 
 ROWS = [(n, f"row {n}") for n in range(5000)]
 DELETE = "delete from t where id = ?"
 
 
-@pytest.fixture(params=["memory", "lmdb", "leveldb"])
+@pytest.fixture(params=STORAGES)
 def con(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
-    options: dict[str, Any] = {}
-    if request.param != "memory":
-        options = {"backend": request.param, "synchronous": "off"}
-    with quereus_store.connect(":memory:" if not options else tmp_path / "db", **options) as connection:
+    with connected(request.param, tmp_path) as connection:
         connection.execute("create table t (id integer primary key, v text)")
         connection.executemany("insert into t values (?, ?)", ROWS)
         yield connection

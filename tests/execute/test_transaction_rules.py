@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,14 +11,12 @@ import quereus_store
 from quereus_store import Connection, Error, IntegrityError
 from quereus_store.modules.contract import DdlTransactionality
 from quereus_store.modules.memory import MemoryModule
+from tests.connecting import STORAGES, connected
 
 
-@pytest.fixture(params=["memory", "lmdb", "leveldb"])
+@pytest.fixture(params=STORAGES)
 def con(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
-    options: dict[str, Any] = {}
-    if request.param != "memory":
-        options = {"backend": request.param, "synchronous": "off"}
-    with quereus_store.connect(":memory:" if not options else tmp_path / "db", **options) as connection:
+    with connected(request.param, tmp_path) as connection:
         connection.execute("create table t (id integer primary key, v integer)")
         yield connection
 

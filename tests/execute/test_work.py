@@ -15,19 +15,9 @@ import quereus_store
 from quereus_store import Connection
 from quereus_store.execute.codegen.kernels import top_rows
 from quereus_store.functions.windows import Frames, aggregation
+from tests.counting import Counter
 
 ROWS = 20_000
-
-
-class Counter:
-    """A function of SQL that counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, value: object) -> object:
-        self.calls += 1
-        return value
 
 
 @pytest.fixture

@@ -7,17 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import quereus_store
-
-
-class Counter:
-    """A function of SQL that counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, value: object) -> object:
-        self.calls += 1
-        return value
+from tests.counting import Counter
 
 
 @pytest.fixture
