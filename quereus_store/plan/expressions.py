@@ -14,7 +14,7 @@ column numbers that it does not produce.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import Field, field, fields, replace
 from enum import StrEnum
 from operator import is_not
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -369,16 +369,19 @@ _NEVER_OPERANDS = frozenset(
 )
 
 
-class _OperandFields(dict[type, tuple[str, ...]]):
-    """The fields of an expression class that may hold operands, looked up once a class."""
+class FieldsOf(dict[type, tuple[str, ...]]):
+    """The names of those fields of a class that are wanted, looked up once a class."""
 
-    def __missing__(self, expression_type: type) -> tuple[str, ...]:
-        names = tuple([each.name for each in fields(expression_type) if each.name not in _NEVER_OPERANDS])
-        self[expression_type] = names
+    def __init__(self, wanted: Callable[[Field[Any]], bool]) -> None:
+        self._wanted = wanted
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        names = self[kind] = tuple([each.name for each in fields(kind) if self._wanted(each)])
         return names
 
 
-_OPERAND_FIELDS = _OperandFields()
+_OPERAND_FIELDS = FieldsOf(lambda each: each.name not in _NEVER_OPERANDS)
+_ALL_FIELDS = FieldsOf(lambda each: True)
 
 
 def _expressions_in(value: Any) -> list[BoundExpression]:
@@ -394,19 +397,29 @@ def _expressions_in(value: Any) -> list[BoundExpression]:
     return found
 
 
+Part = TypeVar("Part")
+
+
 def walk(expression: BoundExpression) -> list[BoundExpression]:
     """The expression and all its operands, outermost first (subquery plans are not entered)."""
-    if not _OPERAND_FIELDS[type(expression)]:
-        return [expression]
+    return outermost_first(expression, _OPERAND_FIELDS, children)
+
+
+def outermost_first(
+    root: Part, branches: Mapping[type, Any], below: Callable[[Part], list[Part]]
+) -> list[Part]:
+    """A node and all that ``below`` finds under it; only types that have ``branches`` are asked."""
+    if not branches[type(root)]:
+        return [root]
     parts = []
-    waiting = [expression]
+    waiting = [root]
     while waiting:
         part = waiting.pop()
         parts.append(part)
-        if _OPERAND_FIELDS[type(part)]:
-            below = children(part)
-            below.reverse()
-            waiting += below
+        if branches[type(part)]:
+            found = below(part)
+            found.reverse()
+            waiting += found
     return parts
 
 
@@ -415,15 +428,6 @@ def subplans(expression: BoundExpression) -> list[PlanNode]:
     return [part.plan for part in walk(expression) if isinstance(part, SUBQUERIES)]
 
 
-class _AllFields(dict[type, tuple[str, ...]]):
-    """The names of all fields of a class, looked up once a class."""
-
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        names = self[kind] = tuple([each.name for each in fields(kind)])
-        return names
-
-
-_ALL_FIELDS = _AllFields()
 Changed = TypeVar("Changed")
 
 

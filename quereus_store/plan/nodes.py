@@ -25,9 +25,11 @@ from quereus_store.plan.expressions import (
     Case,
     Column,
     ColumnRef,
+    FieldsOf,
     SortTerm,
     map_children,
     map_value,
+    outermost_first,
     subplans,
     walk,
     with_changes,
@@ -425,26 +427,13 @@ class MutationScan(PlanNode):
     mutation_id: int
 
 
-class _Fields(dict[type, tuple[str, ...]]):
-    """The fields of a node class whose declared type mentions one of some names, looked up once a class."""
-
-    def __init__(self, *mentioned: str) -> None:
-        self._mentioned = mentioned
-
-    def __missing__(self, node_type: type) -> tuple[str, ...]:
-        names = tuple(
-            [
-                each.name
-                for each in fields(node_type)
-                if any(name in str(each.type) for name in self._mentioned)
-            ]
-        )
-        self[node_type] = names
-        return names
+def _fields_mentioning(*types: str) -> FieldsOf:
+    """The fields whose declared type mentions one of these."""
+    return FieldsOf(lambda each: any(name in str(each.type) for name in types))
 
 
-_INPUT_FIELDS = _Fields("PlanNode", "IndexAccess", "CommonTable")
-_EXPRESSION_FIELDS = _Fields("BoundExpression", "SortTerm", "AggregateCall", "WindowCall")
+_INPUT_FIELDS = _fields_mentioning("PlanNode", "IndexAccess", "CommonTable")
+_EXPRESSION_FIELDS = _fields_mentioning("BoundExpression", "SortTerm", "AggregateCall", "WindowCall")
 
 
 def inputs(node: PlanNode) -> list[PlanNode]:
@@ -488,16 +477,7 @@ def _expressions_in(value: Any) -> list[BoundExpression]:
 
 def walk_plan(node: PlanNode) -> list[PlanNode]:
     """The node and all below it, outermost first, without entering subqueries in expressions."""
-    parts = []
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        parts.append(part)
-        if _INPUT_FIELDS[type(part)]:
-            below = inputs(part)
-            below.reverse()
-            waiting += below
-    return parts
+    return outermost_first(node, _INPUT_FIELDS, inputs)
 
 
 def free_columns(node: PlanNode) -> frozenset[int]:

@@ -313,7 +313,7 @@ class StoreModule:
         """Keep these notes, None removes one; ``anew``: and no other."""
         kv, prefix = transaction.kv, notes_prefix(schema.storage_id)
         if anew:
-            kv.delete_range(prefix, successor(prefix))
+            _forget_notes(kv, schema.storage_id)
         kv.put_many(sorted((prefix + name, value) for name, value in notes if value is not None))
         for name, value in notes:
             if value is None:
