@@ -12,14 +12,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
 from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
+from quereus_store.execute.assertions import AssertionFailure
 from quereus_store.execute.explaining import measured_tree, plan_tree
+from quereus_store.execute.ingestion import ExternalChange, IngestOptions, ingest
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
 from quereus_store.functions.user import aggregate_class_from
@@ -151,6 +153,41 @@ class Connection(BoundToProcess):
             ) from failure
         try:
             return self.session.execute_batch(sql, sets)
+        except Error as error:
+            raise outward(error) from error.__cause__
+
+    def ingest_external_row_changes(
+        self,
+        changes: Iterable[ExternalChange],
+        *,
+        maintain: bool = True,
+        capture: bool = True,
+        foreign_key_actions: bool = False,
+        assertion_failures: Literal["throw", "report"] = "throw",
+    ) -> list[AssertionFailure]:
+        """Let the database follow rows that a module has stored past it, given in the order of its work.
+
+        All of it is one statement, in the open transaction or in one of its own.  Nothing is judged again and
+        nothing written to the tables themselves.  ``maintain``: materialized views follow.  ``capture``:
+        watches, data events and assertions learn of the rows.  ``foreign_key_actions``: rows that refer to
+        these follow by CASCADE, SET NULL and SET DEFAULT.  With ``"report"`` a transaction of its own commits
+        whatever assertions say, and those that it breaks are returned.
+
+        Raises MISUSE for what is no report of a row, NOTFOUND for an unknown table, CONSTRAINT for what a
+        view's own constraints, or assertions, refuse; then nothing stays of what followed.
+        Chapter: views-and-maintained-tables, section 16.
+        """
+        self._check_open()
+        listed = list(changes)
+        if listed:
+            self._ready()
+        if assertion_failures not in ("throw", "report"):
+            raise sql_error(
+                StatusCode.MISUSE, f"assertion_failures is 'throw' or 'report', not {assertion_failures!r}"
+            )
+        options = IngestOptions(maintain, capture, foreign_key_actions, assertion_failures == "report")
+        try:
+            return ingest(self.session, listed, options)
         except Error as error:
             raise outward(error) from error.__cause__
 

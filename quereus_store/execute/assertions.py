@@ -17,9 +17,10 @@ Chapter: dml-transactions-constraints, section 12; seed: sql-ddl, section 2.6.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +148,14 @@ def assertion_context(session: Session, transaction: ReadView, schema: str) -> B
     )
 
 
+@dataclass(frozen=True, slots=True)
+class AssertionFailure:
+    """An assertion that a commit has broken, with up to five of the rows or keys that break it."""
+
+    assertion: str
+    samples: tuple[Row, ...]
+
+
 class AssertionGuard:
     """Checks a session's transactions against the assertions of the catalog."""
 
@@ -160,18 +169,53 @@ class AssertionGuard:
 
         Gives what is to be done once the transaction has been committed.
         """
-        if not transaction.changes or not transaction.catalog.has_assertions:
-            return None
-        changed = ChangedTables(transaction.changes)
         judged: dict[PartKey, AssertionSchema] = {}
+        for key, assertion, samples in self._verdicts(transaction, 1):
+            if samples:
+                raise assertion_violation(assertion, samples)
+            judged[key] = assertion
+        return partial(self._known_to_hold.update, judged) if judged else None
+
+    def report(self, failures: list[AssertionFailure], transaction: Transaction) -> Callable[[], None] | None:
+        """Judge a transaction that commits whatever is found; ``failures`` takes what it breaks."""
+        held: dict[PartKey, AssertionSchema] = {}
+        broken: dict[PartKey, list[Row]] = {}
+        labels: dict[str, list[Row]] = {}
+        for key, assertion, samples in self._verdicts(transaction, _SAMPLES):
+            if samples:
+                broken[key] = samples
+                labels.setdefault(assertion_label(assertion), []).extend(samples)
+            else:
+                held[key] = assertion
+        failures += [AssertionFailure(name, tuple(rows[:_SAMPLES])) for name, rows in labels.items()]
+
+        def remember() -> None:
+            self._known_to_hold.update(held)
+            for key in broken:
+                self._known_to_hold.pop(key, None)
+
+        return remember
+
+    def forget_what_holds(self) -> None:
+        """Rows have changed of which assertions are not told: each is judged as a whole the next time."""
+        self._known_to_hold.clear()
+
+    def _verdicts(
+        self, transaction: Transaction, most: int
+    ) -> Iterator[tuple[PartKey, AssertionSchema, list[Row]]]:
+        """Each conjunct that the transaction may have broken, with rows or changed keys that break it.
+
+        Of the keys there are at most so many.
+        """
+        if not transaction.changes or not transaction.catalog.has_assertions:
+            return
+        changed = ChangedTables(transaction.changes)
         for watched in self._assertions(transaction):
             for number, part in enumerate(watched.parts):
                 if not part.tables or any(map(changed.includes, part.tables)):
                     key = (*_name_of(watched.assertion), number)
                     held = self._known_to_hold.get(key) is watched.assertion
-                    self._judge_part(transaction, watched.assertion, part, changed, held)
-                    judged[key] = watched.assertion
-        return partial(self._known_to_hold.update, judged)
+                    yield key, watched.assertion, self._judge_part(transaction, part, changed, held, most)
 
     @property
     def _known_to_hold(self) -> dict[PartKey, AssertionSchema]:
@@ -183,7 +227,9 @@ class AssertionGuard:
         for watched in self._assertions(transaction):
             if watched.reads(table_key(table)):
                 for part in watched.parts:
-                    self._judge(transaction, watched.assertion, part)
+                    samples = self._rows(transaction, part.query, ())
+                    if samples:
+                        raise assertion_violation(watched.assertion, samples)
 
     def _assertions(self, transaction: Transaction) -> tuple[WatchedAssertion, ...]:
         version = (transaction.catalog.version, self._session.options_version)
@@ -198,19 +244,16 @@ class AssertionGuard:
     def _judge_part(
         self,
         transaction: Transaction,
-        assertion: AssertionSchema,
         part: WatchedConjunct,
         changed: ChangedTables,
         held: bool,
-    ) -> None:
+        most: int,
+    ) -> list[Row]:
         keys = self._keys_to_judge(transaction, part, changed) if held and part.keyed else None
         if keys is None:
-            self._judge(transaction, assertion, part)
-            return
-        for query, values in keys:
-            for key in values:
-                if self._rows(transaction, query, key):
-                    raise assertion_violation(assertion, [key])
+            return self._rows(transaction, part.query, ())
+        breaking = (key for query, values in keys for key in values if self._rows(transaction, query, key))
+        return list(islice(breaking, most))
 
     def _keys_to_judge(
         self, transaction: Transaction, part: WatchedConjunct, changed: ChangedTables
@@ -229,11 +272,6 @@ class AssertionGuard:
                 return None
             found += [(query, keys) for query in queries]
         return found
-
-    def _judge(self, transaction: Transaction, assertion: AssertionSchema, part: WatchedConjunct) -> None:
-        rows = self._rows(transaction, part.query, ())
-        if rows:
-            raise assertion_violation(assertion, rows)
 
     def _rows(self, transaction: Transaction, query: PreparedQuery, values: Row) -> list[Row]:
         found: list[Row] = []

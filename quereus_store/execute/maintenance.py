@@ -15,7 +15,7 @@ Chapter: views-and-maintained-tables, sections 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quereus_store.modules.contract import CatalogProblem
@@ -45,6 +45,10 @@ class Maintenance(Protocol):
 
     def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
         """Bring every dependent up to date with what a statement changed; ``before`` is its first catalog."""
+        ...
+
+    def passed_over(self, transaction: Transaction, tables: Iterable[TableSchema]) -> None:
+        """Rows of these tables have changed, and dependents are not to follow."""
         ...
 
     def restore(self, catalog: Catalog, snapshot: Any) -> tuple[Catalog, tuple[CatalogProblem, ...]]:

@@ -333,7 +333,7 @@ class Transaction(ReadView):
         try:
             confirm = self.verify(self) if self.verify is not None else None
             self._run_deferred()
-            if self._writers or self.catalog is not self.started_with or self.announced:
+            if self._writers or self.catalog is not self.started_with or self.announced or self.changes:
                 with self.engine.publishing:
                     told = self._commit_modules()
         except BaseException:

@@ -10,7 +10,7 @@ Chapter: views-and-maintained-tables, sections 2, 6 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,6 +123,13 @@ class Maintainer:
             log.clear()
             transaction.maintained = 0
 
+    def passed_over(self, transaction: Transaction, tables: Iterable[TableSchema]) -> None:
+        """Nobody is to follow these changes: what dependents know of the tables by heart is void."""
+        keys = set(map(key_of, tables))
+        for member in self.graphs.graph(transaction.catalog).readers(keys):
+            self.strategies.of(member).forget()
+        transaction.touched |= keys
+
     def _follow(
         self,
         session: Session,
@@ -193,7 +200,7 @@ class Maintainer:
 def _deltas(log: Sequence[Change]) -> dict[TableKey, Delta]:
     """What the statement did to each table, net."""
     if len(log) == 1:
-        ((table, _, old, new),) = log
+        ((table, _, old, new, _),) = log
         if not old or not new:
             return {(table.schema, table.name): Delta(list(old), list(new))}
         return {key_of(table): net_delta(table, log)}

@@ -130,14 +130,19 @@ class Maintained:
     ) -> Difference:
         """How the stored rows have to change."""
         strategy = self.strategy(frozenset(deltas))
-        if strategy.name != Stateful.name and self._states.groups is not None:
-            self._states.forget()
+        if strategy.name != Stateful.name:
+            self.forget()
         try:
             difference = strategy.difference(session, transaction, deltas)
             difference.in_order = self._row_by_row
             return difference
         except TooMuch:
             return self.rebuild.difference(session, transaction, deltas)
+
+    def forget(self) -> None:
+        """What is known of the sources by heart does not count any more."""
+        if self._states.groups is not None:
+            self._states.forget()
 
     def unchanged(self, transaction: Transaction, changed: Iterable[TableKey]) -> None:
         """Sources were written, and all their rows are what they were."""

@@ -158,7 +158,7 @@ class RowSet:
 def net_delta(table: TableSchema, changes: Sequence[Any]) -> Delta:
     """What several changes of one table amount to: rows that came and went again cancel out."""
     if len(changes) == 1:
-        _, _, old, new = changes[0]
+        _, _, old, new, _ = changes[0]
         if not old or not new:
             return Delta(list(old), list(new))
     identity = identity_of(table.columns)

@@ -49,6 +49,16 @@ def test_the_page() -> None:
     con.close()
 
 
+def test_rows_are_reported_as_the_page_shows() -> None:
+    con = quereus_store.connect(":memory:")
+    con.executescript(SQL[0])
+    (example,) = [text for language, text in BLOCKS if language == "python"]
+    exec(example, {"con": con})
+    found = con.execute("select day, flights, minutes from per_day").fetchall()
+    assert found == [(1, 1, 30), (2, 1, 10)]
+    con.close()
+
+
 def test_the_strategies_of_the_page_are_those_there_are() -> None:
     named = re.findall(r"^\| `([a-z ]+)` \|", PAGE, re.MULTILINE)
     assert named == ["delta", "merge", "states", "touched keys", "rebuild"]

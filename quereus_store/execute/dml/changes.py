@@ -16,23 +16,32 @@ from quereus_store.schema.objects import Catalog, Operation, TableSchema
 
 
 class Change(NamedTuple):
-    """One write to one table: ``old`` and ``new`` rows, positional for an update, else one of them empty."""
+    """One write to one table: ``old`` and ``new`` rows, positional for an update, else one of them empty.
+
+    ``remote``: no statement wrote it, its host has reported it (:mod:`quereus_store.execute.ingestion`).
+    """
 
     table: TableSchema
     operation: Operation
     old: Sequence[Row]
     new: Sequence[Row]
+    remote: bool = False
 
 
 def record_changes(
     transaction: Any, table: TableSchema, operation: Operation, old: Sequence[Row], new: Sequence[Row]
 ) -> None:
     """Note a write that has just happened, if somebody wants to know."""
-    engine = transaction.engine
-    if (engine.records_changes and engine.notifier.wants(table)) or is_watched(
-        engine, transaction.catalog, table
-    ):
+    if is_wanted(transaction, table):
         transaction.changes.append(Change(table, operation, old, new))
+
+
+def is_wanted(transaction: Any, table: TableSchema) -> bool:
+    """Whether a listener, a maintained table or an assertion wants a table's changes logged."""
+    engine = transaction.engine
+    return (engine.records_changes and engine.notifier.wants(table)) or is_watched(
+        engine, transaction.catalog, table
+    )
 
 
 def is_watched(engine: Any, catalog: Catalog, table: TableSchema) -> bool:

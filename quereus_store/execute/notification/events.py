@@ -19,7 +19,8 @@ class DataChange(NamedTuple):
 
     ``key`` is the primary key as ``new_row`` has it, for a delete as ``old_row`` has it.  An update
     never moves a row: one that gets another key is a delete and an insert.  ``changed_columns`` names the
-    columns of an update that are different; none, where equal values were written.
+    columns of an update that are different; none, where equal values were written.  ``remote``: a host has
+    stored the row itself and reported it (``Connection.ingest_external_row_changes``).
     """
 
     type: Literal["insert", "update", "delete"]

@@ -89,7 +89,8 @@ class Tellers:
                     old, new = reshaped(old, reshape), reshaped(new, reshape)
                     table = reshape.after
             table = final.get(place_of(table), table) if final else table
-            yield from self._teller(table).events(change.operation, old, new)
+            events = self._teller(table).events(change.operation, old, new)
+            yield from events if not change.remote else [event._replace(remote=True) for event in events]
 
     def _teller(self, table: TableSchema) -> _Teller:
         known = self._known.get(id(table))

@@ -1,0 +1,195 @@
+"""Ingestion: rows that a host has stored itself, followed as if a statement had written them.
+
+A module may come by rows on a way of its own: a replica that applies what its peer sends, a cache over a
+service.  Nobody knows of them until the host reports them, as full images of what is stored already.  What
+comes after a write then happens, and nothing of what comes before: no constraint is judged again, no default
+and no coercion applied, nothing is written to the table.
+
+=====================  =================================================================================
+of a statement         for a report
+=====================  =================================================================================
+maintained tables      follow at its end, all changes as one batch; what they refuse fails the report
+capture                watches, data events (``remote``) and assertions at the commit learn of the rows
+actions of keys        CASCADE, SET NULL, SET DEFAULT, if asked for; the host has done without RESTRICT
+=====================  =================================================================================
+
+The images are trusted.  Programs that work from the changed rows would carry a wrong image into the views;
+those that read storage would not.
+
+Chapter: views-and-maintained-tables, section 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.assertions import AssertionFailure
+from quereus_store.execute.dml.changes import Change, is_wanted
+from quereus_store.execute.dml.foreign_keys.parents import ParentSide, parent_side
+from quereus_store.execute.dml.generation import Workshop
+from quereus_store.execute.dml.runtime import MutationRuntime
+from quereus_store.execute.transactions import Transaction
+from quereus_store.modules.contract import Row
+from quereus_store.schema.manager import MAIN
+from quereus_store.schema.objects import Catalog, Operation, TableSchema
+
+if TYPE_CHECKING:
+    from quereus_store.execute.session import Session
+
+Image: TypeAlias = Sequence[object]
+"""A full row as it is stored: a value for each column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalChange:
+    """One row that a host has stored, replaced or removed: what was there before, what is there now."""
+
+    table_name: str
+    op: Literal["insert", "update", "delete"]
+    old_row: Image | None = None
+    new_row: Image | None = None
+    schema_name: str = MAIN
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """What follows a report; see :meth:`quereus_store.Connection.ingest_external_row_changes`."""
+
+    maintain: bool = True
+    capture: bool = True
+    foreign_key_actions: bool = False
+    reports_assertions: bool = False
+
+
+def ingest(
+    session: Session, changes: Sequence[ExternalChange], options: IngestOptions
+) -> list[AssertionFailure]:
+    """Follow rows that have been stored already, in the order in which they are reported.
+
+    All of it is one statement: in the open transaction, or in one of its own.  Raises MISUSE for what is no
+    report, NOTFOUND for unknown tables, and what maintained tables, actions and assertions raise; then
+    nothing that followed stays.  Gives the assertions that the commit has broken, where these are reported.
+    """
+    failures: list[AssertionFailure] = []
+    if not changes:
+        return failures
+    if options.reports_assertions and (session.transaction is not None or not options.capture):
+        raise _misuse("assertion failures are reported only of a transaction of its own, with capture on")
+
+    def change(transaction: Transaction) -> None:
+        failures.clear()
+        if options.reports_assertions:
+            transaction.verify = partial(session.assertions.report, failures)
+        _follow(session, transaction, _as_logged(transaction.catalog, changes), options)
+
+    session.write(change)
+    return failures
+
+
+def _follow(
+    session: Session, transaction: Transaction, changes: Sequence[Change], options: IngestOptions
+) -> None:
+    maintenance = session.engine.maintenance
+    before, log = transaction.catalog, transaction.changes
+    start = len(log)
+    if options.maintain or options.capture:
+        log += [change for change in changes if is_wanted(transaction, change.table)]
+    reported = len(log) - start
+    if not options.maintain:
+        transaction.maintained = len(log)
+        if maintenance is not None:
+            maintenance.passed_over(transaction, [change.table for change in changes])
+    if options.foreign_key_actions:
+        _carry_actions_out(session, transaction, changes)
+    if options.capture:
+        return
+    # Maintained tables are to learn of the rows, watches and assertions are not.
+    if maintenance is not None and len(log) > transaction.maintained:
+        maintenance.after_statement(session, transaction, before)
+    del log[start : start + reported]
+    transaction.maintained = len(log)
+    session.assertions.forget_what_holds()
+
+
+def _carry_actions_out(session: Session, transaction: Transaction, changes: Sequence[Change]) -> None:
+    """What foreign keys onto the reported tables do to the rows that refer to theirs."""
+    workshop = Workshop(session.engine, session.bind_context(transaction, {}))
+    if not workshop.enforces_keys:
+        return
+    runtime = MutationRuntime(session, transaction, (), [])
+    sides: dict[tuple[str, str, Operation], ParentSide | None] = {}
+    for table, operation, old, new, _ in changes:
+        if operation is Operation.INSERT:
+            continue
+        asked = (table.schema, table.name, operation)
+        if asked not in sides:
+            sides[asked] = parent_side(workshop, table, operation, range(len(table.columns)), True)
+        side = sides[asked]
+        if side is not None:
+            side.after(runtime, old, new or None)
+
+
+# --- reports as entries of the log ------------------------------------------------------------------------
+
+
+def _as_logged(catalog: Catalog, changes: Iterable[ExternalChange]) -> list[Change]:
+    """The reports as entries of a transaction's log.
+
+    Inserts in a row are one entry, so are deletes; an update may build on the one before it.
+    """
+    read = (_read(catalog, change) for change in changes)
+    return [entry for _, run in groupby(read, key=_place) for entry in _joined(list(run))]
+
+
+def _place(change: Change) -> tuple[str, str, Operation]:
+    return change.table.schema, change.table.name, change.operation
+
+
+def _joined(run: list[Change]) -> Iterator[Change]:
+    if len(run) == 1 or run[0].operation is Operation.UPDATE:
+        yield from run
+        return
+    old = [row for change in run for row in change.old]
+    new = [row for change in run for row in change.new]
+    yield run[0]._replace(old=old, new=new)
+
+
+_OPERATIONS = {operation.value: operation for operation in Operation}
+
+
+def _read(catalog: Catalog, change: ExternalChange) -> Change:
+    if not isinstance(change, ExternalChange):
+        raise _misuse(f"a change is an ExternalChange, not {type(change).__name__}")
+    table = catalog.table(change.schema_name, change.table_name)
+    if table is None:
+        name = f"{change.schema_name}.{change.table_name}"
+        raise sql_error(StatusCode.NOTFOUND, f"{_NAME}: table '{name}' not found")
+    operation = _OPERATIONS.get(change.op)
+    if operation is None:
+        raise _misuse(f"unknown op '{change.op}'")
+    old = () if operation is Operation.INSERT else _image(table, change, "oldRow", change.old_row)
+    new = () if operation is Operation.DELETE else _image(table, change, "newRow", change.new_row)
+    return Change(table, operation, old, new, remote=True)
+
+
+def _image(table: TableSchema, change: ExternalChange, label: str, row: Image | None) -> tuple[Row]:
+    if row is None:
+        raise _misuse(f"{label} is required for op '{change.op}'")
+    if len(row) != len(table.columns):
+        raise _misuse(
+            f"{label} arity {len(row)} does not match '{table.qualified_name}'"
+            f" column count {len(table.columns)}"
+        )
+    return (tuple(row),)
+
+
+_NAME = "ingestExternalRowChanges"
+
+
+def _misuse(text: str) -> Error:
+    return sql_error(StatusCode.MISUSE, f"{_NAME}: {text}")
