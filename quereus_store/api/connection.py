@@ -22,6 +22,7 @@ from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql
 from quereus_store.execute.assertions import AssertionFailure
 from quereus_store.execute.explaining import measured_tree, plan_tree
 from quereus_store.execute.ingestion import ExternalChange, IngestOptions, ingest
+from quereus_store.execute.maintenance import RefreshedView
 from quereus_store.execute.results import Result
 from quereus_store.execute.session import Session
 from quereus_store.functions.user import aggregate_class_from
@@ -188,6 +189,20 @@ class Connection(BoundToProcess):
         options = IngestOptions(maintain, capture, foreign_key_actions, assertion_failures == "report")
         try:
             return ingest(self.session, listed, options)
+        except Error as error:
+            raise outward(error) from error.__cause__
+
+    def refresh_all(self) -> list[RefreshedView]:
+        """REFRESH for every materialized view, sources before the views over them; those that were.
+
+        Each is refreshed by itself, so one that cannot be keeps none of the others from it.  Its error is
+        raised when all have had their turn; ``details`` has the names of those that were ``refreshed``, and
+        of those that ``failed`` with their messages.  Chapter: views-and-maintained-tables, section 10.
+        """
+        self._ready()
+        maintenance = self.database.engine.maintenance
+        try:
+            return [] if maintenance is None else maintenance.refresh_all(self.session)
         except Error as error:
             raise outward(error) from error.__cause__
 

@@ -23,6 +23,7 @@ from quereus_store.cli.commands import (
     explain,
     export,
     load,
+    refresh,
     run,
     shell,
 )
@@ -45,6 +46,7 @@ COMMANDS: Mapping[str, ModuleType] = MappingProxyType(
         "apply": apply,
         "explain": explain,
         "check": check,
+        "refresh": refresh,
         "bench": bench,
         "demo": demo,
     }

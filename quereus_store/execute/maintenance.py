@@ -16,7 +16,7 @@ Chapter: views-and-maintained-tables, sections 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from quereus_store.modules.contract import CatalogProblem
 from quereus_store.plan.stored import StoredQuery
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from quereus_store.execute.transactions import Transaction
 
 Handler = Callable[[Any, Any, Any], "Result"]
+
+
+class RefreshedView(NamedTuple):
+    """A maintained table that has been refreshed."""
+
+    schema_name: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema_name}.{self.name}"
 
 
 class Maintenance(Protocol):
@@ -45,6 +55,10 @@ class Maintenance(Protocol):
 
     def after_statement(self, session: Session, transaction: Transaction, before: Catalog) -> None:
         """Bring every dependent up to date with what a statement changed; ``before`` is its first catalog."""
+        ...
+
+    def refresh_all(self, session: Session) -> list[RefreshedView]:
+        """Refresh every maintained table, sources first, each by itself."""
         ...
 
     def passed_over(self, transaction: Transaction, tables: Iterable[TableSchema]) -> None:

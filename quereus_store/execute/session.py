@@ -565,6 +565,15 @@ class Session:
     # -- options -------------------------------------------------------------------
 
     @property
+    def catalog(self) -> Catalog:
+        """The catalog that a statement would find now."""
+        if self.transaction is not None:
+            return self.transaction.catalog
+        catalog, snapshot = self.engine.pin()
+        snapshot.rollback()
+        return catalog
+
+    @property
     def schema_path(self) -> Sequence[str]:
         """The schemas that unqualified names are searched in."""
         path: Sequence[str] = self.options["schema_path"]

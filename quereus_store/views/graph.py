@@ -9,7 +9,7 @@ as long as nothing they read has changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -108,7 +108,8 @@ class Graphs:
                 broken.append((table, error))
             else:
                 found[key_of(table)] = Member(table, body)
-        members = tuple(_in_order(found))
+        order = sources_first(found, lambda key: found[key].body.sources if key in found else ())
+        members = tuple([found[key] for key in order if key in found])
         sources = frozenset(key for member in members for key in member.body.sources)
         if broken:
             # What they read is not known, so every change may be one of theirs.
@@ -128,17 +129,19 @@ def check_fit(table: TableSchema, body: Body) -> None:
         )
 
 
-def _in_order(found: Mapping[TableKey, Member]) -> Iterator[Member]:
-    """Every member after the members that it reads."""
+def sources_first(
+    keys: Iterable[TableKey], sources: Callable[[TableKey], Iterable[TableKey]]
+) -> Iterator[TableKey]:
+    """These tables and all that they are made of, each after its sources."""
     done: set[TableKey] = set()
 
-    def visit(key: TableKey) -> Iterator[Member]:
-        if key in done or key not in found:
+    def visit(key: TableKey) -> Iterator[TableKey]:
+        if key in done:
             return
         done.add(key)
-        for source in found[key].body.sources:
+        for source in sources(key):
             yield from visit(source)
-        yield found[key]
+        yield key
 
-    for key in found:
+    for key in keys:
         yield from visit(key)

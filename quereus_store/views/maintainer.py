@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quereus_store.execute.dml.changes import Change
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.maintenance import Handler
+from quereus_store.execute.maintenance import Handler, RefreshedView
 from quereus_store.modules.contract import CatalogProblem
 from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema
@@ -67,6 +67,10 @@ class Maintainer:
 
     def _refresh(self, session: Any, statement: Any, parameters: Any) -> Any:
         return refreshing.refresh_statement(self, session, statement)
+
+    def refresh_all(self, session: Session) -> list[RefreshedView]:
+        """REFRESH for every maintained table there is, sources first."""
+        return refreshing.refresh_all(self, session)
 
     def create_table(self, session: Session, statement: nodes.CreateTable) -> None:
         """CREATE TABLE … MAINTAINED AS."""

@@ -8,20 +8,26 @@ Chapter: views-and-maintained-tables, section 10.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.maintenance import RefreshedView
 from quereus_store.execute.notification.events import Refreshed
 from quereus_store.execute.results import Result
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.relations import stale
-from quereus_store.schema.manager import MAIN, find_in_schema, put_table
-from quereus_store.schema.objects import TableSchema
+from quereus_store.schema.dependencies import relations_read
+from quereus_store.schema.manager import MAIN, find_in_schema, put_table, tables_of
+from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes
-from quereus_store.views.body import Body, key_of
+from quereus_store.views.body import Body, TableKey, key_of
 from quereus_store.views.gates import check_gates, duplicate_rows
+from quereus_store.views.graph import sources_first
 from quereus_store.views.programs import Program
 from quereus_store.views.reshaping import Carried, carry_over, plan_reshape, prepare
 from quereus_store.views.rows import RowSet
@@ -48,16 +54,66 @@ def refresh_statement(
 
     def change(transaction: Transaction) -> None:
         try:
-            table = _named(transaction, statement)
-            check_policy(session, f"REFRESH MATERIALIZED VIEW {table.name}", table.module)
-            refreshed = refresh(maintainer, session, transaction, table)
-            transaction.announced.append(Refreshed(refreshed))
+            _refresh(maintainer, session, transaction, _named(transaction, statement))
         except Error as error:
             error.located(statement.position)
             raise
 
     session.write(change)
     return Result()
+
+
+def refresh_all(maintainer: Maintainer, session: Session) -> list[RefreshedView]:
+    """Refresh every maintained table, sources before their readers; those that were, in this order.
+
+    Each is a step of its own, so one that fails keeps none of the others from it.  Then its error is raised
+    (the first of several), with the names of what was ``refreshed`` in its details, and what has ``failed``.
+    """
+    done: list[RefreshedView] = []
+    failed: dict[RefreshedView, Error] = {}
+
+    def change(name: RefreshedView, transaction: Transaction) -> bool:
+        table = transaction.catalog.table(*name)
+        if table is None or table.derivation is None:
+            return False  # somebody else has dropped or detached it meanwhile
+        _refresh(maintainer, session, transaction, table)
+        return True
+
+    for table in _sources_first(session.catalog):
+        name = RefreshedView(table.schema, table.name)
+        try:
+            if session.write(partial(change, name)):
+                done.append(name)
+        except Error as error:
+            failed[name] = error
+    for first in failed.values():
+        messages = {str(name): error.message for name, error in failed.items()}
+        details = {**first.details, "refreshed": tuple(map(str, done)), "failed": messages}
+        first.details = MappingProxyType(details)
+        raise first
+    return done
+
+
+def _sources_first(catalog: Catalog) -> list[TableSchema]:
+    """All maintained tables in the order of what their definitions name: some cannot be bound as yet."""
+
+    def named(key: TableKey) -> Iterable[TableKey]:
+        found = find_in_schema(catalog, *key)
+        if isinstance(found, ViewSchema):
+            return sorted(relations_read(catalog, found.schema, found.query))
+        if found is None or found.derivation is None:
+            return ()
+        return sorted(relations_read(catalog, found.schema, found.derivation.query))
+
+    keys = [(fold(table.schema), fold(table.name)) for table in tables_of(catalog)]
+    tables = [catalog.table(*key) for key in sources_first(keys, named)]
+    return [table for table in tables if table is not None and table.derivation is not None]
+
+
+def _refresh(maintainer: Maintainer, session: Session, transaction: Transaction, table: TableSchema) -> None:
+    """One table's refresh, if the session's policy allows it, for listeners to be told of."""
+    check_policy(session, f"REFRESH MATERIALIZED VIEW {table.name}", table.module)
+    transaction.announced.append(Refreshed(refresh(maintainer, session, transaction, table)))
 
 
 def _named(transaction: Transaction, statement: nodes.RefreshMaterializedView) -> TableSchema:

@@ -100,6 +100,12 @@ def _check(session: Session, words: Sequence[str]) -> None:
     check_database(session.connection, session.output)
 
 
+def _refresh(session: Session, words: Sequence[str]) -> None:
+    from quereus_store.cli.refreshing import refresh_views
+
+    refresh_views(session.connection, session.output)
+
+
 def _mode(session: Session, words: Sequence[str]) -> None:
     if not words:
         print(session.mode, file=session.output)
@@ -146,6 +152,7 @@ DOT_COMMANDS: Mapping[str, DotCommand] = MappingProxyType(
         ".read": DotCommand(_read, ".read SCRIPT", "run the statements of a file"),
         ".dump": DotCommand(_dump, ".dump", "print the database as SQL"),
         ".check": DotCommand(_check, ".check", "verify the database"),
+        ".refresh": DotCommand(_refresh, ".refresh", "compute every materialized view anew"),
         ".mode": DotCommand(_mode, ".mode [MODE]", f"how rows are shown: {', '.join(MODES)}"),
         ".limit": DotCommand(_limit, ".limit [ROWS]", "rows shown of one result, 0 for all"),
         ".timer": DotCommand(_timer, ".timer on|off", "show the time of each statement"),
