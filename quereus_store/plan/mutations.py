@@ -85,7 +85,8 @@ class UpsertPlan:
     ``target`` holds the positions of its columns (None: any conflict).  Without
     ``assigned`` it is DO NOTHING.  ``row`` gives the composed row (None where
     generated) and ``where`` its condition, over ``old`` (the existing row) and
-    ``new`` (the proposed one).  ``checks`` then judge the composed row as ``new``.
+    ``new`` (the proposed one).  ``checks`` then judge the composed row as ``new``.  ``queried`` gives,
+    over both, one row with what each ``(a, b) = (query)`` assigns, which ``row`` reads.
     """
 
     target: tuple[int, ...] | None
@@ -95,6 +96,7 @@ class UpsertPlan:
     where: BoundExpression | None = None
     not_null: tuple[NotNullPlan, ...] = ()
     checks: tuple[CheckPlan, ...] = ()
+    queried: PlanNode | None = None
 
 
 @record(frozen=True, slots=True)

@@ -460,6 +460,10 @@ def _exists_result(compiler: QueryCompiler, plan: nodes.PlanNode, _: Any) -> Cal
     return lambda rows: f"{compiler.module.helper(kernels.has_rows)}({rows})"
 
 
+def _row_result(compiler: QueryCompiler, plan: nodes.PlanNode, _: Any) -> Callable[[str], str]:
+    return lambda rows: f"{compiler.module.helper(kernels.gather)}({rows})[0]"
+
+
 def _rows_result(compiler: QueryCompiler, plan: nodes.PlanNode, _: Any) -> Callable[[str], str]:
     return lambda rows: f"{compiler.module.helper(kernels.gather)}({rows})"
 
@@ -488,6 +492,7 @@ def _members_result(
 _SUBQUERY_RESULTS: dict[str, Callable[[QueryCompiler, nodes.PlanNode, Any], Callable[[str], str]]] = {
     "scalar": _scalar_result,
     "exists": _exists_result,
+    "row": _row_result,
     "rows": _rows_result,
     "members": _members_result,
 }

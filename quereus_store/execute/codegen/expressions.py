@@ -64,7 +64,7 @@ class Scope(Protocol):
         ...
 
     def subquery(self, plan: Any, kind: str, conditional: bool, extra: Any = None) -> str:
-        """Source that evaluates a subquery: its scalar, its existence, its set of keys, its rows."""
+        """Source that evaluates a subquery: its scalar, existence, set of keys, rows or only row."""
         ...
 
     def hoist(self, source: str) -> str:

@@ -127,6 +127,10 @@ class MutationCompiler(QueryCompiler):
             self.module.line(f"return {result}")
         return name
 
+    def queried(self, plan: PlanNode, bindings: Mapping[int, str]) -> str:
+        """Source of the only row of a plan that reads rows in variables."""
+        return self.scope(self.images(bindings)).subquery(self.workshop.optimize(plan), "row", True)
+
     def cell(self, value: str, column: ColumnSchema, source_type: LogicalType) -> str:
         """Source of a value converted for a column; values of a clean class pass untouched."""
         if column.type is ANY:

@@ -122,6 +122,11 @@ class KeyedWriter:
         optimized = iter(compiler.workshop.optimize_all(given, columns))
         row = [None if value is None else next(optimized) for value in clause.row]
         loop = compiler.loop("pairs", "n, o", both)
+        if clause.queried is not None:
+            assigned = compiler.queried(clause.queried, both)
+            module.line(f"assigned = [{assigned} for n, o in pairs]")
+            bindings = {**both, **columns_of("q", clause.queried.columns)}
+            loop = compiler.loop("zip(pairs, assigned)", "(n, o), q", bindings)
         element = emission.cells(compiler, loop.expressions, row, clause.converts, plan.table)
         module.line(f"changed = {loop.comprehension(element)}")
         emission.fill_generated(compiler, plan, "changed")

@@ -200,17 +200,27 @@ class _Writer:
                 lambda compiled: compiled.condition(condition),  # type: ignore[arg-type]
             )
         if clause.row:
-            row = self._optimized(clause.row, (*self.plan.new, *self.plan.old))
-            compose = compiler.function(
-                module.name("compose"),
-                "o, n",
-                self.both,
-                lambda compiled: emission.cells(compiler, compiled, row, clause.converts, self.table),
-            )
+            compose = self._compose(clause)
         self.compiler.keeps_correlated_results = True
         violated = self.checks(clause.checks)
         substitutes = self.substitutes([item.substitute for item in clause.not_null])
         return f"{module.helper(UpsertParts)}({where}, {compose}, {violated}, {substitutes})"
+
+    def _compose(self, clause: UpsertPlan) -> str:
+        """The row that an ON CONFLICT clause makes of ``o`` and ``n``, with ``q`` what its queries assign."""
+        compiler, module = self.compiler, self.compiler.module
+        row = self._optimized(clause.row, (*self.plan.new, *self.plan.old))
+        queried = clause.queried
+        assigned = () if queried is None else queried.columns
+        name = compiler.function(
+            module.name("compose"),
+            "o, n" if queried is None else "o, n, q",
+            {**self.both, **columns_of("q", assigned)},
+            lambda compiled: emission.cells(compiler, compiled, row, clause.converts, self.table),
+        )
+        if queried is None:
+            return name
+        return f"lambda o, n: {name}(o, n, {compiler.queried(queried, self.both)})"
 
     def _changing(self, name: str, arguments: str, bindings: dict[int, str], value: BoundExpression) -> str:
         """A function of an expression whose correlated subqueries are evaluated anew each time."""

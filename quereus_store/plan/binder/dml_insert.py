@@ -18,6 +18,7 @@ from quereus_store.plan.binder.context import Environment, Slot
 from quereus_store.plan.binder.determinism import non_deterministic_in
 from quereus_store.plan.binder.dml_parts import (
     Adapt,
+    RowQueries,
     Target,
     bind_assignments,
     check_plans,
@@ -389,8 +390,9 @@ def _upsert(target: Target, clause: nodes.UpsertClause) -> UpsertPlan:
         schema=target.table.schema,
     )
     binder = ExpressionBinder(target.environment, scope)
+    queried = RowQueries(Values((), ((),)))
     values = bind_assignments(
-        target, clause.assignments, binder, existing, " for DO UPDATE SET", "ON CONFLICT DO UPDATE"
+        target, clause.assignments, binder, existing, " for DO UPDATE SET", "ON CONFLICT DO UPDATE", queried
     )
     row: list[BoundExpression | None] = []
     conversions: list[bool] = []
@@ -411,6 +413,7 @@ def _upsert(target: Target, clause: nodes.UpsertClause) -> UpsertPlan:
         None if clause.where is None else binder.bind(clause.where),
         not_null_plans(quiet, row),
         check_plans(target, Operation.UPDATE),
+        queried.plan if queried.plan.columns else None,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from quereus_store.errors import Error, SourcePosition, StatusCode, placed_at, sql_error
 from quereus_store.plan.binder import common_tables, queries
 from quereus_store.plan.binder.context import BindContext, Environment
-from quereus_store.plan.binder.expressions import ExpressionBinder, scalar
+from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.relations import COMMITTED, find_relation, row_columns
 from quereus_store.plan.binder.rows import (
     bind_check,
@@ -37,7 +37,6 @@ from quereus_store.plan.nodes import (
     Join,
     JoinKind,
     PlanNode,
-    Project,
     SingleRow,
     referenced_columns,
 )
@@ -404,7 +403,7 @@ def bind_assignments(
     current: RowImage,
     suffix: str,
     place: str,
-    row_query: RowQuery | None = None,
+    row_query: RowQuery,
 ) -> dict[int, BoundExpression]:
     """The values of a SET by column position.
 
@@ -435,7 +434,7 @@ def bind_assignments(
             for name in assignment.columns:
                 positions.append(position_of(name, assignment.position))
                 values[positions[-1]] = _NULL
-            given = (row_query or _scalars)(binder, assignment)
+            given = row_query(binder, assignment)
             values.update(zip(positions, given, strict=True))
             continue
         found = position_of(assignment.column, assignment.position)
@@ -458,17 +457,8 @@ def _assigned_row(binder: ExpressionBinder, assignment: nodes.MultiAssignment) -
     return plan
 
 
-def _scalars(binder: ExpressionBinder, assignment: nodes.MultiAssignment) -> list[BoundExpression]:
-    """The row that a query assigns where no plan can give it: a scalar subquery for each column."""
-    plans = [_assigned_row(binder, assignment) for _ in assignment.columns]
-    picked = [(plan, plan.columns[index]) for index, plan in enumerate(plans)]
-    return [
-        scalar(Project((column,), plan, (reference(column),)), assignment.position) for plan, column in picked
-    ]
-
-
 class RowQueries:
-    """The rows that an UPDATE changes, joined with the rows that ``(a, b) = (query)`` assigns to them.
+    """The rows that an UPDATE changes, or the one of DO UPDATE, joined with what ``(a, b) = (query)`` assigns.
 
     So each query runs once a row, however many columns it gives, and once at all if it reads none.
     """
