@@ -8,7 +8,7 @@ Chapter: store-and-modules, section 11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from quereus_store.execute.notification import (
     Match,
     Notification,
     Notifier,
+    RowMerge,
     SchemaEvent,
     Stream,
     Subscription,
@@ -56,6 +57,15 @@ class Events:
         It is told of registered functions, modules and collations besides, when they are registered.
         """
         return self._notifier.subscribe("catalog", listener).unsubscribe
+
+    def on_row_merge(self, listener: Callable[[RowMerge], Any]) -> Unsubscribe:
+        """Call a function for each derived row that has taken another's place under a coarser key."""
+        return self._notifier.subscribe("merge", listener).unsubscribe
+
+    @property
+    def row_merges(self) -> Mapping[str, int]:
+        """How often that has happened since the database was opened, by ``schema.table``; no entry: never."""
+        return dict(self._notifier.row_merges)
 
     def stream(self, *, queue_size: int = QUEUE_SIZE) -> Stream[Commit]:
         """The commits from now on, to be iterated over with ``for`` or ``async for``.

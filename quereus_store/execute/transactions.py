@@ -371,6 +371,8 @@ class Transaction(ReadView):
             del self._writers[name]
         if changed:
             engine.publish(self.catalog, version)
+        if self.announced:
+            notifier.count_merges(self.announced)
         if not notifier.active:
             return False
         return notifier.hand_over(self, bool(names), counted)

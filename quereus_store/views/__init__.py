@@ -7,6 +7,7 @@ its sources.
 ===============  ===================================================================
 ``facts``        which columns determine which: the proof of a body's key
 ``body``         binding a body, what it reads
+``coarsening``   keys that do not tell all rows of the source apart
 ``shape``        columns and physical key of the stored table
 ``gates``        what cannot be materialized
 ``creating``     CREATE MATERIALIZED VIEW, CREATE TABLE … MAINTAINED AS

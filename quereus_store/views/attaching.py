@@ -18,6 +18,7 @@ from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import Catalog, Derivation, TableSchema
 from quereus_store.sql import nodes
 from quereus_store.views.body import Body, TableKey, bind_body, key_of
+from quereus_store.views.coarsening import warn_of_merges
 from quereus_store.views.creating import check_row_references, check_set, gate
 from quereus_store.views.hosts import is_host, no_host_of_tables
 from quereus_store.views.programs import Program
@@ -72,6 +73,7 @@ def attach(
     all_rows = None if taken_out is None else rows
     write_difference(session, transaction, changed, difference, all_rows=all_rows)
     judge_rows(session, transaction, changed, rows)
+    warn_of_merges(changed, body)
 
 
 def detach(transaction: Transaction, table: TableSchema) -> None:

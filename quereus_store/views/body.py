@@ -22,6 +22,7 @@ from quereus_store.plan.expressions import subplans
 from quereus_store.schema.manager import put_view
 from quereus_store.schema.objects import Catalog, Derivation, TableSchema, ViewSchema
 from quereus_store.sql import nodes
+from quereus_store.views.coarsening import coarsened_key
 from quereus_store.views.facts import Facts, facts_of, logical_key
 
 TableKey = tuple[str, str]
@@ -37,7 +38,8 @@ def key_of(table: TableSchema | ViewSchema) -> TableKey:
 class Body:
     """A bound body: its logical plan, what it reads, what is proved of its rows.
 
-    ``key`` lists the positions of the logical key's columns; None for a bag.
+    ``key`` lists the positions of the logical key's columns; None for a bag.  One that ``is_coarsened``
+    does not tell all rows of the source apart (:mod:`quereus_store.views.coarsening`).
     """
 
     plan: plans.PlanNode
@@ -46,6 +48,7 @@ class Body:
     views: Mapping[TableKey, ViewSchema]
     facts: Facts
     key: tuple[int, ...] | None
+    is_coarsened: bool = False
     programs: dict[object, object] = field(default_factory=dict, compare=False)
 
     def current_in(self, catalog: Catalog) -> bool:
@@ -78,13 +81,16 @@ def bind_body(
             query.position,
         )
     facts = facts_of(plan)
+    key = logical_key(facts, plan.columns)
+    coarsened = coarsened_key(plan) if key is None else None
     return Body(
         plan,
         context,
         {key_of(table): table for table in context.references.tables.values()},
         {key_of(view): view for view in context.references.views.values() if key_of(view) not in kept},
         facts,
-        logical_key(facts, plan.columns),
+        coarsened if key is None else key,
+        coarsened is not None,
     )
 
 

@@ -9,9 +9,9 @@ Chapter: views-and-maintained-tables, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.results import Result
@@ -43,6 +43,7 @@ from quereus_store.schema.target import created
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import walk
 from quereus_store.views.body import Body, bind_body, key_of
+from quereus_store.views.coarsening import warn_of_merges
 from quereus_store.views.gates import check_gates, check_size, duplicate_rows
 from quereus_store.views.graph import Member
 from quereus_store.views.hosts import backing_host, is_host, no_host_of_tables, no_host_of_views
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from quereus_store.execute.session import Session
     from quereus_store.views.maintainer import Maintainer
 
+Made: TypeAlias = tuple[TableSchema, Body]
+S = TypeVar("S", nodes.CreateMaterializedView, nodes.CreateTable)
+
 
 # --- the short form ---------------------------------------------------------------------------------------
 
@@ -64,22 +68,32 @@ def create_materialized_view(
 ) -> Result:
     """Derive the shape, create, fill, and ask the gates; what fails leaves nothing behind."""
 
-    def change(transaction: Transaction) -> None:
+    _written(session, statement, _create_view)
+    return Result()
+
+
+def _written(
+    session: Session, statement: S, create: Callable[[Session, Transaction, S], Made | None]
+) -> None:
+    """Run a creating statement; errors stand at its beginning, and the log is told of a coarser key."""
+
+    def change(transaction: Transaction) -> Made | None:
         try:
-            _create_view(session, transaction, statement)
+            return create(session, transaction, statement)
         except Error as error:
             error.located(statement.position)
             raise
 
-    session.write(change)
-    return Result()
+    made = session.write(change)
+    if made is not None:
+        warn_of_merges(*made)
 
 
 def _create_view(
     session: Session,
     transaction: Transaction,
     statement: nodes.CreateMaterializedView,
-) -> None:
+) -> Made | None:
     catalog = transaction.catalog
     schema, name = statement.name.schema or MAIN, statement.name.name
     found = find_in_schema(catalog, schema, name)
@@ -88,7 +102,7 @@ def _create_view(
     if not check_materialized_view_name(created(catalog, statement)):
         label = f"CREATE MATERIALIZED VIEW {name}"
         check_policy_of_nothing(session, label, statement.name, statement.module)
-        return
+        return None
     module, arguments = _module(session, schema, statement.module)
     if not is_host(session.engine, module):
         raise no_host_of_views(module, statement.module.position if statement.module else None)
@@ -114,6 +128,7 @@ def _create_view(
     gate(session, catalog, table, body)
     transaction.change_catalog(put_table(catalog, table))
     announce_table(transaction, "create", table)
+    return table, body
 
 
 def gate(session: Session, catalog: Catalog, table: TableSchema, body: Body) -> None:
@@ -165,23 +180,15 @@ def fill(
 
 def create_maintained_table(maintainer: Maintainer, session: Session, statement: nodes.CreateTable) -> None:
     """Check the declared shape against the body's, evaluate, ask the gates, write."""
-
-    def change(transaction: Transaction) -> None:
-        try:
-            _create_table(session, transaction, statement)
-        except Error as error:
-            error.located(statement.position)
-            raise
-
-    session.write(change)
+    _written(session, statement, _create_table)
 
 
-def _create_table(session: Session, transaction: Transaction, statement: nodes.CreateTable) -> None:
+def _create_table(session: Session, transaction: Transaction, statement: nodes.CreateTable) -> Made | None:
     catalog = transaction.catalog
     schema, name = statement.name.schema or MAIN, statement.name.name
     if not check_table_name(created(catalog, statement)):
         check_policy_of_nothing(session, f"CREATE TABLE {name}", statement.name, statement.module)
-        return
+        return None
     table = build_table(
         statement,
         schema_name=schema,
@@ -204,6 +211,7 @@ def _create_table(session: Session, transaction: Transaction, statement: nodes.C
     transaction.change_catalog(put_table(catalog, table))
     announce_table(transaction, "create", table)
     transaction.renewed.add(key_of(table))
+    return table, body
 
 
 def check_set(table: TableSchema, rows: list[Row]) -> None:

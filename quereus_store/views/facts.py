@@ -12,12 +12,15 @@ A set of columns is a key of the whole exactly when its closure holds every toke
 that makes up a row.  So ``t join p on t.p_id = p.id`` has the key of ``t``: it
 determines ``t``'s token, that ``p_id``, that ``p.id``, that ``p``'s token.
 
+Values count as alike that their column's own collation takes for equal, as the stored key will.  So
+``name collate nocase`` follows from a BINARY ``name`` and does not tell it.
+
 Chapter: views-and-maintained-tables, section 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from types import MappingProxyType
@@ -39,8 +42,8 @@ from quereus_store.plan.expressions import (
     SortTerm,
     Truth,
 )
-from quereus_store.schema.objects import TableSchema
-from quereus_store.types import INTEGER, NUMERIC, REAL, TEXT
+from quereus_store.schema.objects import ColumnSchema, IndexPart, KeyPart, TableSchema
+from quereus_store.types import ANY, INTEGER, NULL, NUMERIC, REAL, TEXT
 
 Ids = frozenset[int]
 NOTHING: Ids = frozenset()
@@ -82,6 +85,21 @@ class Facts:
         """With another order."""
         return Facts(self.tokens, self.dependencies, self.keys, tuple(order))
 
+    def renamed(self, numbers: Mapping[int, int]) -> Facts:
+        """With other numbers for some columns."""
+        if not numbers:
+            return self
+
+        def now(columns: Iterable[int]) -> list[int]:
+            return [numbers.get(column, column) for column in columns]
+
+        return Facts(
+            self.tokens,
+            tuple([Dependency(Ids(now(left)), Ids(now(right))) for left, right in self.dependencies]),
+            {token: tuple(now(key)) for token, key in self.keys.items()},
+            tuple([part._replace(column=now((part.column,))[0]) for part in self.order]),
+        )
+
     def closure(self, columns: Iterable[int]) -> set[int]:
         """Everything that these columns determine."""
         known = set(columns)
@@ -98,7 +116,7 @@ class Facts:
             pending = waiting
 
     def is_key(self, columns: Iterable[int]) -> bool:
-        """Whether no two rows can be alike in these columns."""
+        """Whether no two rows can be alike in these columns, each as its own collation compares."""
         return self.closure(columns).issuperset(self.tokens)
 
     def alike(self, one: int, other: int) -> bool:
@@ -151,12 +169,20 @@ class FactFinder:
 
     def filter(self, plan: nodes.Filter) -> Facts:
         """Equalities hold for every row."""
-        return self.facts(plan.input).adding(*equalities(plan.predicate))
+        return self.facts(plan.input).adding(*equalities(plan.predicate, collations_of(plan.input)))
 
     def project(self, plan: nodes.Project) -> Facts:
-        """Outputs are determined by what they are computed from, and some tell it back."""
-        inner = self.facts(plan.input)
-        return inner.adding(*_computed(zip(_in_order(plan), plan.expressions, strict=True)))
+        """Outputs are determined by what they are computed from, and some tell it back.
+
+        A column that goes on under another collation keeps its number, so what it was gets one of its own.
+        """
+        before, after = collations_of(plan.input), collations_of(plan)
+        numbers = {
+            column: self._token() for column, name in after.items() if before.get(column, name) != name
+        }
+        inner = self.facts(plan.input).renamed(numbers)
+        made = zip(plan.columns, plan.expressions, strict=True)
+        return inner.adding(*_computed(inner, before, made, numbers))
 
     def aggregate(self, plan: nodes.Aggregate) -> Facts:
         """A group is known by its keys."""
@@ -165,7 +191,7 @@ class FactFinder:
         outputs = _in_order(plan)[: len(plan.keys)]
         own = self.leaf(plan, outputs)
         inner = self.facts(plan.input)
-        computed = _computed(zip(outputs, plan.keys, strict=True))
+        computed = _computed(inner, collations_of(plan.input), zip(plan.columns, plan.keys, strict=False), {})
         return own.adding(*inner.dependencies, *computed)
 
     def window(self, plan: nodes.Window) -> Facts:
@@ -206,7 +232,8 @@ class FactFinder:
         left, right = self.facts(plan.left), self.facts(plan.right)
         if plan.kind in (nodes.JoinKind.SEMI, nodes.JoinKind.ANTI):
             return left
-        condition = tuple(equalities(plan.condition))
+        collations = {**collations_of(plan.left), **collations_of(plan.right)}
+        condition = tuple(equalities(plan.condition, collations))
         tokens = (*left.tokens, *right.tokens)
         keys = {**left.keys, **right.keys}
         if plan.kind in (nodes.JoinKind.INNER, nodes.JoinKind.CROSS):
@@ -232,10 +259,11 @@ class FactFinder:
         if plan.kind not in (nodes.SetKind.EXCEPT, nodes.SetKind.INTERSECT) or any(flags):
             return own
         left = self.facts(plan.left)
+        outer, inner = collations_of(plan), collations_of(plan.left)
         same = [
             dependency
             for ours, theirs in zip(matched, plan.left.columns, strict=False)
-            for dependency in _both_ways(ours, theirs.id)
+            for dependency in _same(ours, theirs.id, outer[ours], inner[theirs.id])
         ]
         identity = Dependency(frozenset(left.tokens), frozenset(own.tokens))
         return Facts(
@@ -287,13 +315,23 @@ def facts_of(plan: nodes.PlanNode) -> Facts:
 
 def table_keys(table: TableSchema) -> list[tuple[int, ...]]:
     """Positions of the columns of each key of a table, the primary key first."""
-    found = [tuple([part.column for part in table.primary_key.parts])]
+    keys: list[Sequence[KeyPart | IndexPart]] = [table.primary_key.parts]
     for unique in table.unique_constraints:
         index = table.index(unique.index)
         whole = index is not None and index.where is None and all(p.column is not None for p in index.parts)
         if whole and not any(table.columns[column].nullable for column in unique.columns):
-            found.append(unique.columns)
-    return found
+            assert index is not None
+            keys.append(index.parts)
+    return [
+        tuple([part.column for part in parts if part.column is not None])
+        for parts in keys
+        if all(part.column is not None and _is_told(table.columns[part.column], part) for part in parts)
+    ]
+
+
+def _is_told(column: ColumnSchema, part: KeyPart | IndexPart) -> bool:
+    """Whether values that the column takes for equal are equal under the key, which therefore holds one."""
+    return refines(column.collation, part.collation)
 
 
 # --- keys of the whole ------------------------------------------------------------------------------------
@@ -343,7 +381,27 @@ def output_for(facts: Facts, column: int, outputs: list[int]) -> int | None:
 # --- dependencies -----------------------------------------------------------------------------------------
 
 
-def equalities(predicate: BoundExpression | None) -> Iterable[Dependency]:
+Collations = Mapping[int, str]
+"""The collation of each column."""
+
+
+def collations_of(plan: nodes.PlanNode) -> dict[int, str]:
+    """By which collation the texts of a plan's columns are compared."""
+    return {column.id: collation_of(column) for column in plan.columns}
+
+
+def collation_of(column: Column) -> str:
+    """The collation by which a column's texts are compared; BINARY where it has none."""
+    compares_texts = column.type.is_textual or column.type in (ANY, NULL)
+    return column.collation.name if compares_texts and column.collation is not None else "BINARY"
+
+
+def refines(one: str, other: str) -> bool:
+    """Whether all that one collation takes for equal is equal under another."""
+    return one in ("BINARY", other)
+
+
+def equalities(predicate: BoundExpression | None, collations: Collations) -> Iterable[Dependency]:
     """What a condition that is true says of columns: equal to each other, or constant."""
     for conjunct in conjuncts(predicate):
         if isinstance(conjunct, IsTest):
@@ -354,34 +412,57 @@ def equalities(predicate: BoundExpression | None) -> Iterable[Dependency]:
         if not isinstance(conjunct, Comparison) or conjunct.operator not in ("=", "is"):
             continue
         left, right = conjunct.left, conjunct.right
-        sides = [side for side in (left, right) if isinstance(side, ColumnRef)]
-        if len(sides) == 2 and _exact(conjunct.using, *sides):
-            yield from _both_ways(sides[0].id, sides[1].id)
         for side, other in ((left, right), (right, left)):
-            if isinstance(side, ColumnRef) and isinstance(other, Literal) and _exact(conjunct.using, side):
+            if not isinstance(side, ColumnRef):
+                continue
+            own = collations.get(side.id, "BINARY")
+            if isinstance(other, Literal) and refines(conjunct.using, own):
                 yield Dependency(NOTHING, frozenset((side.id,)))
+            if isinstance(other, ColumnRef) and _tells(
+                own, conjunct.using, collations.get(other.id, "BINARY")
+            ):
+                yield Dependency(frozenset((side.id,)), frozenset((other.id,)))
 
 
-def _exact(using: str, *columns: ColumnRef) -> bool:
-    """Whether equality under a collation is equality as keys of these columns see it."""
-    return using == "BINARY" or all(
-        column.collation is not None and column.collation.name == using for column in columns
-    )
+def _tells(one: str, using: str, other: str) -> bool:
+    """Whether a column tells another that equals it under a collation, each under its own."""
+    if using == "BINARY":
+        return refines(one, other)
+    return refines(one, using) and refines(using, other)
 
 
-def _both_ways(one: int, other: int) -> tuple[Dependency, Dependency]:
-    first, second = frozenset((one,)), frozenset((other,))
-    return Dependency(first, second), Dependency(second, first)
+def _same(one: int, other: int, of_one: str, of_other: str) -> Iterable[Dependency]:
+    """Two columns of the same value tell each other, unless one compares more coarsely."""
+    if refines(of_one, of_other):
+        yield Dependency(frozenset((one,)), frozenset((other,)))
+    if refines(of_other, of_one):
+        yield Dependency(frozenset((other,)), frozenset((one,)))
 
 
-def _computed(pairs: Iterable[tuple[int, BoundExpression]]) -> Iterable[Dependency]:
-    for output, expression in pairs:
+def _computed(
+    inner: Facts,
+    collations: Collations,
+    made: Iterable[tuple[Column, BoundExpression]],
+    numbers: Mapping[int, int],
+) -> Iterable[Dependency]:
+    """What outputs follow from, and what they tell of it.
+
+    ``collations`` are the input's; ``numbers`` are those that its columns have got in ``inner``.
+    """
+    row = frozenset(inner.tokens)
+    for output, expression in made:
         source = source_column(expression)
         if source is not None:
-            if source != output:
-                yield from _both_ways(output, source)
+            known = numbers.get(source, source)
+            if known != output.id:
+                yield from _same(output.id, known, collation_of(output), collations.get(source, "BINARY"))
+                yield Dependency(row, frozenset((output.id,)))
         elif not has_subquery(expression) and is_deterministic_expression(expression):
-            yield Dependency(frozenset(nodes.referenced_columns(expression)), frozenset((output,)))
+            read = nodes.referenced_columns(expression)
+            # Texts that are equal under a collation may differ in what is computed of them.
+            exact = all(collations.get(column, "BINARY") == "BINARY" for column in read)
+            tellers = frozenset([numbers.get(column, column) for column in read]) if exact else row
+            yield Dependency(tellers, frozenset((output.id,)))
 
 
 _WIDENINGS = frozenset({(INTEGER, NUMERIC), (INTEGER, REAL), (INTEGER, TEXT)})

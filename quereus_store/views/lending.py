@@ -20,9 +20,9 @@ from quereus_store.plan.rules.projections import drop_projections
 from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import fold
 from quereus_store.views.body import TableKey, hidden_scans
+from quereus_store.views.coarsening import weakened_columns
 from quereus_store.views.deltas.substitution import with_columns
 from quereus_store.views.graph import Graph, Member
-from quereus_store.views.shape import may_merge
 
 _RULES = (fold_constants, drop_projections, inline_common_tables, push_filters)
 
@@ -47,7 +47,7 @@ def _stored(engine: Engine, member: Member) -> StoredQuery | None:
     module = fold(table.module)
     if any(fold(source.module) != module for source in body.sources.values()):
         return None
-    if next(hidden_scans(body.plan), None) is not None or may_merge(table, body):
+    if next(hidden_scans(body.plan), None) is not None or weakened_columns(table, body):
         return None
     plan = optimize(body.plan, rule_context(engine, body.context), _RULES)
     stored = kept["stored"] = StoredQuery(table, with_columns(plan, body.plan.columns))

@@ -31,6 +31,7 @@ from quereus_store.plan.rules.common_tables import inline_common_tables
 from quereus_store.plan.rules.constants import fold_constants
 from quereus_store.plan.rules.filters import push_filters
 from quereus_store.views.body import TableKey, hidden_scans, key_of, scans
+from quereus_store.views.coarsening import settled, weakened_columns
 from quereus_store.views.deltas.anchors import Anchors, anchors
 from quereus_store.views.deltas.grouping import grouping_of
 from quereus_store.views.deltas.keyed import KeyColumns, Keyed, TooMuch
@@ -43,7 +44,6 @@ from quereus_store.views.deltas.substitution import is_linear, scan_id, with_col
 from quereus_store.views.graph import Member
 from quereus_store.views.programs import Program
 from quereus_store.views.rows import Delta, Difference, RowSet
-from quereus_store.views.shape import may_merge
 from quereus_store.views.writing import TableWriter
 
 if TYPE_CHECKING:
@@ -77,14 +77,17 @@ class Rebuild:
         self._engine = engine
         self._table = member.table
         self._rows = RowSet(member.table)
+        self._merges = bool(weakened_columns(member.table, member.body))
         self.program = Program(engine, member.body.context, member.body.plan)
 
     def difference(
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The stored rows against the body's."""
-        wanted = self.program.rows(session, transaction)
-        return self._rows.difference(self.stored(transaction), wanted)
+        stored, wanted = self.stored(transaction), self.program.rows(session, transaction)
+        if self._merges:
+            wanted = settled(self._table, self._engine.collations, stored, wanted)
+        return self._rows.difference(stored, wanted)
 
     def stored(self, transaction: ReadView) -> list[Row]:
         """All rows of the table."""
@@ -108,7 +111,8 @@ class Maintained:
         self._member = member
         self._rows = RowSet(member.table)
         self._context = member.body.context
-        self.writer = TableWriter(engine, member.table, merges=may_merge(member.table, member.body))
+        weakened = weakened_columns(member.table, member.body)
+        self.writer = TableWriter(engine, member.table, weakened=[one.column for one in weakened])
         self.rebuild = Rebuild(engine, member)
         self.plan = self._normalized(member.body.plan)
         self._scans = list(scans(self.plan))

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
-from quereus_store.plan import nodes as plans
-from quereus_store.plan.expressions import Column, ColumnRef
+from quereus_store.plan.expressions import Column
 from quereus_store.schema.objects import (
     CollationRank,
     ColumnSchema,
@@ -26,6 +25,7 @@ from quereus_store.schema.objects import (
 from quereus_store.types import ANY, NULL
 from quereus_store.types import CollationRank as Rank
 from quereus_store.views.body import Body, scans
+from quereus_store.views.coarsening import keeps_coarsened_key
 from quereus_store.views.facts import output_for
 
 
@@ -71,7 +71,7 @@ def _seed(body: Body, columns: Sequence[ColumnSchema]) -> list[tuple[int, bool]]
     """The leading columns of the body's own order, as far as they are output columns."""
     facts = body.facts
     outputs = [column.id for column in body.plan.columns]
-    if not facts.order or (body.key == () and len(list(scans(body.plan))) == 1):
+    if not facts.order or body.is_coarsened or (body.key == () and len(list(scans(body.plan))) == 1):
         return []
     constant = facts.closure(())
     seed = []
@@ -166,42 +166,6 @@ def _outline(column: ColumnSchema) -> tuple[object, ...]:
 def keeps_key(table: TableSchema, body: Body) -> bool:
     """Whether the stored key still is a key of the body's rows."""
     ids = [column.id for column in body.plan.columns]
-    return body.facts.is_key([ids[part.column] for part in table.primary_key.parts])
-
-
-def may_merge(table: TableSchema, body: Body) -> bool:
-    """Whether rows that the source's key tells apart may meet under the key of the table.
-
-    So it is where the body gives a key column another collation.  Of the rows that meet, the one written
-    last stays until they differ again or the table is refreshed (views-and-maintained-tables, section 4).
-    """
-    key = [part.column for part in table.primary_key.parts]
-    if all(table.columns[position].collation == "BINARY" for position in key):
-        return False
-    *above, source = plans.walk_plan(body.plan)
-    if not isinstance(source, plans.TableScan) or not all(isinstance(node, _ONE_SOURCE) for node in above):
-        return False
-    places = dict(zip([column.id for column in source.columns], source.positions, strict=True))
-    as_in_source = set()
-    for position in key:
-        shown = _bare_column(above, body.plan.columns[position].id)
-        place = None if shown is None else places.get(shown)
-        if place is not None and source.table.columns[place].collation == table.columns[position].collation:
-            as_in_source.add(place)
-    return len(as_in_source) < len(key) and not as_in_source.issuperset(
-        [part.column for part in source.table.primary_key.parts]
+    return body.facts.is_key([ids[part.column] for part in table.primary_key.parts]) or keeps_coarsened_key(
+        table, body
     )
-
-
-_ONE_SOURCE = (plans.Project, plans.Filter, plans.Sort)
-
-
-def _bare_column(nodes: Sequence[plans.PlanNode], column: int) -> int | None:
-    """The column of the source that an output is as it stands; None for one that is computed."""
-    for node in nodes:
-        if isinstance(node, plans.Project):
-            made = dict(zip([each.id for each in node.columns], node.expressions, strict=True)).get(column)
-            if not isinstance(made, ColumnRef):
-                return None
-            column = made.id
-    return column

@@ -19,6 +19,7 @@ from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.dml.changes import record_changes
 from quereus_store.execute.dml.foreign_keys.children import ChildCheck, child_checks
 from quereus_store.execute.dml.generation import Workshop
+from quereus_store.execute.notification.events import RowMerge
 from quereus_store.modules.contract import Row, UniqueViolation
 from quereus_store.plan.analysis import has_subquery
 from quereus_store.plan.binder.rows import bind_row_expression
@@ -43,16 +44,22 @@ _JUDGED = frozenset({Operation.INSERT, Operation.UPDATE})
 class TableWriter:
     """Writes the rows of one maintained table.
 
-    ``merges``: its key may not tell all rows of the source apart; of those that meet, the last one stays.
+    ``weakened`` are the key columns because of which the key may not tell all rows of the source apart; of
+    those that meet, the last one stays.
     ``duplicates`` is the error for rows that meet under the key where it is not the usual one.
     """
 
     def __init__(
-        self, engine: Engine, table: TableSchema, *, merges: bool = False, duplicates: Error | None = None
+        self,
+        engine: Engine,
+        table: TableSchema,
+        *,
+        weakened: Sequence[int] = (),
+        duplicates: Error | None = None,
     ) -> None:
         self._table = table
         self._duplicates = duplicates
-        self._merges = merges
+        self._weakened = tuple(weakened)
         self._key = tuple([part.column for part in table.primary_key.parts])
         self._handle = backing_host(engine, table)
         self._one_by_one = not table.unique_constraints
@@ -91,7 +98,7 @@ class TableWriter:
             deleted, inserted, old, new = deleted + old, inserted + new, [], []
         writer, handle = transaction.writer(table.module), self._handle
         try:
-            if self._merges:
+            if self._weakened:
                 self._merge(transaction, difference)
             elif all_rows is not None:
                 handle.insert(writer, all_rows)
@@ -141,8 +148,20 @@ class TableWriter:
                 handle.update(writer, [stored], [new])
                 done.old.append(stored)
                 done.new.append(new)
+                if self._differ(stored, new) and (old is None or self._differ(stored, old)):
+                    transaction.announced.append(self._row_merge(stored, new))
         difference.deleted, difference.inserted = done.deleted, done.inserted
         difference.old, difference.new = done.old, done.new
+
+    def _differ(self, one: Row, other: Row) -> bool:
+        """Whether two rows of one key come of two rows of the source."""
+        return any(one[column] != other[column] for column in self._weakened)
+
+    def _row_merge(self, stored: Row, new: Row) -> RowMerge:
+        table = self._table
+        weakened = tuple([table.columns[column].name for column in self._weakened])
+        key = tuple([new[column] for column in self._key])
+        return RowMerge(table.schema, table.name, key, weakened, stored, new)
 
 
 def write_difference(

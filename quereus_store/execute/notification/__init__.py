@@ -27,6 +27,7 @@ from quereus_store.execute.notification.events import (
     Match,
     Notification,
     Reshape,
+    RowMerge,
     SchemaEvent,
 )
 from quereus_store.execute.notification.notifier import Notifier, Subscription
@@ -52,6 +53,7 @@ __all__ = [
     "Notification",
     "Notifier",
     "Reshape",
+    "RowMerge",
     "Rows",
     "RowsByGroup",
     "SchemaEvent",

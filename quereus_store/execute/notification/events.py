@@ -66,6 +66,22 @@ class CatalogChange:
 
 
 @dataclass(frozen=True, slots=True)
+class RowMerge:
+    """A row of a maintained table that has taken the place of another, since its key compares more coarsely.
+
+    Both come of rows that the source's key tells apart; ``weakened_columns`` are the columns of the key under
+    which they are equal, ``key`` is the new row's.
+    """
+
+    schema_name: str
+    table_name: str
+    key: tuple[Any, ...]
+    weakened_columns: tuple[str, ...]
+    old_row: Row
+    new_row: Row
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """All that one commit did: schema events, then data events, each in the order of the work.
 
@@ -123,5 +139,5 @@ class Refreshed:
     table: TableSchema
 
 
-Announcement = SchemaEvent | Reshape | Refreshed
+Announcement = SchemaEvent | Reshape | Refreshed | RowMerge
 """What a transaction notes besides its changes of rows."""

@@ -25,7 +25,7 @@ import itertools
 import logging
 import threading
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,6 +39,7 @@ from quereus_store.execute.notification.events import (
     DataChange,
     Notification,
     Refreshed,
+    RowMerge,
     SchemaEvent,
 )
 from quereus_store.execute.notification.images import Tellers
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
     from quereus_store.execute.transactions import Transaction
 
-Kind = Literal["data", "schema", "commit", "catalog", "watch"]
+Kind = Literal["data", "schema", "commit", "catalog", "watch", "merge"]
 
 LOGGER = logging.getLogger("quereus_store.events")
 _MAX_LISTENERS = 100
@@ -145,6 +146,7 @@ class Notifier:
         self._tellers = Tellers(engine.collations)
         self._commits = itertools.count(1)
         self._limit = _MAX_LISTENERS
+        self.row_merges: Counter[str] = Counter()
         self.active = False
         self.last_number = 0
 
@@ -234,6 +236,12 @@ class Notifier:
                     counted.foreign.add(key)
                 counted.values[key] = base + changes
         return counted
+
+    def count_merges(self, announced: Sequence[Announcement]) -> None:
+        """Count, for each table, the rows that have taken the place of others in a committed transaction."""
+        self.row_merges.update(
+            f"{item.schema_name}.{item.table_name}" for item in announced if isinstance(item, RowMerge)
+        )
 
     def hand_over(self, transaction: Transaction, wrote: bool, counted: _Counted | None) -> bool:
         """Take what a transaction did, in the moment of its commit; whether there is anything to tell."""
@@ -338,6 +346,8 @@ class Notifier:
             _call_each(by_kind["catalog"], _catalog_changes(committed))
         schema_events = [item for item in committed.announced if isinstance(item, SchemaEvent)]
         _call_each(by_kind.get("schema", ()), schema_events)
+        if "merge" in by_kind:
+            _call_each(by_kind["merge"], [item for item in committed.announced if isinstance(item, RowMerge)])
         data_events: list[DataChange] = []
         if "data" in by_kind or "commit" in by_kind:
             data_events = self._data_events(committed)
