@@ -30,7 +30,7 @@ from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from quereus_store.backends.forking import abandon, watch
 from quereus_store.backends.leveldb_binding import plyvel
@@ -78,6 +78,7 @@ class LeveldbBackend:
         create = create and not readonly
         self.writer_lock = WriterLock(f"'{self.path}'")
         self._readers: WeakSet[LeveldbReadTransaction] = WeakSet()
+        self._writer: Callable[[], LeveldbWriteTransaction | None] = lambda: None
         self._forked_away = False
         self._log = _Log.GOOD
         self._check_place(create)
@@ -137,11 +138,6 @@ class LeveldbBackend:
             )
         return error
 
-    @property
-    def usable(self) -> bool:
-        """Whether the database is open, and open in this very process."""
-        return self._database is not None
-
     def _live(self) -> Any:
         if self._database is not None:
             return self._database
@@ -167,10 +163,17 @@ class LeveldbBackend:
         self.writer_lock.acquire(timeout)
         try:
             self._leave_torn_log()
-            return LeveldbWriteTransaction(self, self._live())
+            writer = LeveldbWriteTransaction(self, self._live())
         except BaseException:
             self.writer_lock.release()
             raise
+        self._writer = ref(writer)
+        return writer
+
+    def _transactions(self) -> list[LeveldbReadTransaction]:
+        """Those that are open."""
+        writer = self._writer()
+        return [*self._readers, *([] if writer is None else [writer])]
 
     def commit_failed(self, failure: Exception) -> Error:
         """The error for a commit that failed; the log may now end in a part of it."""
@@ -206,8 +209,8 @@ class LeveldbBackend:
         """Close the database, ending transactions that are still open; may be repeated."""
         if self._database is None:
             return
-        for reader in list(self._readers):
-            reader.close()
+        for transaction in self._transactions():
+            transaction.close()
         database, self._database = self._database, None
         database.close()
 
@@ -219,6 +222,7 @@ class LeveldbBackend:
         self.writer_lock = WriterLock(f"'{self.path}'")
         if self._database is not None:
             self._forked_away = True
-            for thing in (self._database, *self._readers):
-                abandon(thing)
+            for transaction in self._transactions():
+                transaction.leave_to_parent()
+            abandon(self._database)
             self._database = None

@@ -16,6 +16,7 @@ from operator import itemgetter, lt
 from typing import TYPE_CHECKING, Any, Self
 
 from quereus_store.backends.contract import Item, Previous, Savepoint
+from quereus_store.backends.forking import abandon
 from quereus_store.backends.leveldb_errors import FAILURES, translate
 from quereus_store.backends.locking import closed
 from quereus_store.backends.memory import find_savepoint
@@ -42,14 +43,16 @@ class LeveldbReadTransaction:
         self._source = source
 
     def _live(self) -> Any:
-        if self._source is None or not self._backend.usable:
+        if self._source is None:
             raise closed("transaction")
         return self._source
 
     def get(self, key: bytes) -> bytes | None:
         """The value of ``key``, or None."""
+        if self._source is None:
+            raise closed("transaction")
         try:
-            value: bytes | None = self._live().get(key, verify_checksums=True)
+            value: bytes | None = self._source.get(key, verify_checksums=True)
         except FAILURES as failure:
             raise translate(failure, self._backend.path, "read") from failure
         return value
@@ -126,8 +129,13 @@ class LeveldbReadTransaction:
     def close(self) -> None:
         """Release the snapshot; may be repeated."""
         source, self._source = self._source, None
-        if source is not None and self._backend.usable:
+        if source is not None:
             source.close()
+
+    def leave_to_parent(self) -> None:
+        """End in a child process: what LevelDB holds for the transaction is the parent's."""
+        abandon(self._source)
+        self._source = None
 
     def __enter__(self) -> Self:
         return self
@@ -215,8 +223,9 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store an item."""
-        self._note((key,))
-        self._overlay.update(((key, value),))
+        if self._savepoints or self._source is None:
+            self._note((key,))
+        self._overlay.put(key, value)
 
     def put_many(self, items: Sequence[Item], previous: Previous | None = None) -> None:
         """Store items; the last of equal keys wins."""

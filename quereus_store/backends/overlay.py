@@ -42,6 +42,12 @@ class Overlay:
         self._added += [key for key in new if key not in self.changes]
         self.changes.update(new)
 
+    def put(self, key: bytes, value: bytes) -> None:
+        """Hold one change."""
+        if self._ordered is not None and key not in self.changes:
+            self._added.append(key)
+        self.changes[key] = value
+
     def restore(self, keys: Sequence[bytes], held: Sequence[Held]) -> None:
         """Hold again what was held for some keys before; of equal keys the first counts."""
         before = dict(zip(reversed(keys), reversed(held), strict=True))

@@ -458,7 +458,7 @@ def _assigned_row(binder: ExpressionBinder, assignment: nodes.MultiAssignment) -
 
 
 class RowQueries:
-    """The rows that an UPDATE changes, or the one of DO UPDATE, joined with what ``(a, b) = (query)`` assigns.
+    """The rows that an UPDATE changes, or that of DO UPDATE, joined with what ``(a, b) = (query)`` assigns.
 
     So each query runs once a row, however many columns it gives, and once at all if it reads none.
     """
