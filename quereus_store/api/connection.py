@@ -186,6 +186,7 @@ class Connection(BoundToProcess):
             raise sql_error(
                 StatusCode.MISUSE, f"assertion_failures is 'throw' or 'report', not {assertion_failures!r}"
             )
+        self.session.watch.rearm()
         options = IngestOptions(maintain, capture, foreign_key_actions, assertion_failures == "report")
         try:
             return ingest(self.session, listed, options)
@@ -200,6 +201,7 @@ class Connection(BoundToProcess):
         of those that ``failed`` with their messages.  Chapter: views-and-maintained-tables, section 10.
         """
         self._ready()
+        self.session.watch.rearm()
         maintenance = self.database.engine.maintenance
         try:
             return [] if maintenance is None else maintenance.refresh_all(self.session)

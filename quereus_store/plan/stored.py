@@ -3,9 +3,10 @@
 Whoever keeps such tables lends them to the rules as :class:`StoredQuery`; rules then read the table
 where they find its query, or one that follows from it.
 
-To find out, inner joins, filters and projections are taken apart into a :class:`Block`: the tables that
+To find out, joins, filters and projections are taken apart into a :class:`Block`: the tables that
 are read, all conditions on their rows, and what each output column is made of.  A block *follows* from
-another if it reads the same tables and has at least the same conditions::
+another if it reads the same tables and has at least the same conditions; an outer join in it has to be
+the same one, but for conditions on the side of which all rows are kept::
 
     select i.id, g.name from item i join grp g on g.id = i.grp                      the stored one
     select g.name from grp g, item i where i.grp = g.id and i.id < 10               follows
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery
@@ -56,23 +58,53 @@ def nothing_stored(tables: frozenset[tuple[str, str]]) -> Sequence[StoredQuery]:
 
 @record(frozen=True, slots=True)
 class Block:
-    """Inner joins, filters and projections taken apart.
+    """Joins, filters and projections taken apart.
 
-    ``made`` says what the columns of projections are made of, in columns of the scans.
+    ``relations`` are joined with each other and meet all ``conditions``.  ``made`` says what the columns of
+    projections are made of, in columns of the scans.
     """
 
-    scans: tuple[nodes.TableScan, ...]
+    relations: tuple[nodes.TableScan | OuterJoin, ...]
     conditions: tuple[BoundExpression, ...]
     made: Mapping[int, BoundExpression]
 
     @property
+    def scans(self) -> tuple[nodes.TableScan, ...]:
+        """All that it reads, both sides of outer joins included."""
+        found: list[nodes.TableScan] = []
+        for relation in self.relations:
+            if isinstance(relation, OuterJoin):
+                found += (*relation.kept.scans, *relation.optional.scans)
+            else:
+                found.append(relation)
+        return tuple(found)
+
+    @property
     def tables(self) -> frozenset[tuple[str, str]]:
-        """What it reads."""
+        """The tables that it reads."""
         return frozenset([(scan.table.schema, scan.table.name) for scan in self.scans])
 
     def expanded(self, expression: BoundExpression) -> BoundExpression:
         """An expression over the block's output in columns of its scans."""
         return substitute(expression, dict(self.made))
+
+
+@record(frozen=True, slots=True)
+class OuterJoin:
+    """An outer join in a block: all rows of one side, with those of the other that meet the conditions.
+
+    ``full``: all rows of the other side, too.
+    """
+
+    kept: Block
+    optional: Block
+    conditions: tuple[BoundExpression, ...]
+    full: bool
+
+    @property
+    def padded(self) -> tuple[Block, ...]:
+        """The sides in whose place NULLs may stand."""
+        return (self.kept, self.optional) if self.full else (self.optional,)
 
 
 def block_of(plan: nodes.PlanNode) -> Block | None:
@@ -91,17 +123,45 @@ def block_of(plan: nodes.PlanNode) -> Block | None:
             return None
         own = {column.id: inner.expanded(e) for column, e in zip(plan.columns, plan.expressions, strict=True)}
         return replace(inner, made={**inner.made, **own})
-    if isinstance(plan, nodes.Join) and plan.kind in (JoinKind.INNER, JoinKind.CROSS):
+    if isinstance(plan, nodes.Join) and plan.kind in _JOINED:
         if plan.lateral or plan.left_flag is not None or plan.right_flag is not None:
             return None
         left, right = block_of(plan.left), block_of(plan.right)
         if left is None or right is None:
             return None
-        made = {**left.made, **right.made}
-        joined = Block(left.scans + right.scans, left.conditions + right.conditions, made)
-        own_conditions = tuple(map(joined.expanded, conjuncts(plan.condition)))
-        return replace(joined, conditions=joined.conditions + own_conditions)
+        return _JOINED[plan.kind](plan, left, right)
     return None
+
+
+def _inner(plan: nodes.Join, left: Block, right: Block) -> Block:
+    made = {**left.made, **right.made}
+    joined = Block(left.relations + right.relations, left.conditions + right.conditions, made)
+    own = tuple(map(joined.expanded, conjuncts(plan.condition)))
+    return replace(joined, conditions=joined.conditions + own)
+
+
+def _outer(plan: nodes.Join, left: Block, right: Block) -> Block | None:
+    kept, optional = (right, left) if plan.kind is JoinKind.RIGHT else (left, right)
+    made = {**kept.made, **optional.made}
+    conditions = tuple([substitute(each, made) for each in conjuncts(plan.condition)])
+    join = OuterJoin(kept, optional, conditions, plan.kind is JoinKind.FULL)
+    for side in join.padded:
+        for column, expression in side.made.items():
+            if not isinstance(expression, ColumnRef):
+                return None  # NULL where no row is: nothing over the join can be said to make it
+            made[column] = replace(expression, nullable=True)
+    return Block((join,), (), made)
+
+
+_JOINED: Mapping[JoinKind, Callable[[nodes.Join, Block, Block], Block | None]] = MappingProxyType(
+    {
+        JoinKind.INNER: _inner,
+        JoinKind.CROSS: _inner,
+        JoinKind.LEFT: _outer,
+        JoinKind.RIGHT: _outer,
+        JoinKind.FULL: _outer,
+    }
+)
 
 
 @record(frozen=True, slots=True)
@@ -114,39 +174,92 @@ class Remainder:
 
     block: Block
     stored: Block
-    names: dict[int, BoundExpression]
+    names: Mapping[int, BoundExpression]
     conditions: tuple[BoundExpression, ...]
     own: frozenset[int]
 
     def translated(self, expression: BoundExpression) -> BoundExpression:
         """An expression over the stored block's output in columns of the block's scans."""
-        return substitute(self.stored.expanded(expression), self.names)
+        return substitute(self.stored.expanded(expression), dict(self.names))
 
 
 def remainder(block: Block, stored: Block) -> Remainder | None:
     """How a block follows from a stored one; None where it does not."""
-    if len(block.scans) != len(stored.scans):
+    match = _matched(block, stored)
+    if match is None:
         return None
-    names: dict[int, BoundExpression] = {}
-    left = list(block.scans)
-    for scan in stored.scans:
-        match = next(
-            (own for own in left if own.table is scan.table and own.positions == scan.positions), None
-        )
-        if match is None:
+    ids = frozenset([column.id for scan in block.scans for column in scan.columns])
+    return Remainder(block, stored, match.names, tuple(match.rest), ids)
+
+
+@record(frozen=True, slots=True)
+class _Match:
+    """The block's columns for the stored one's, and the conditions that the block has beyond."""
+
+    names: dict[int, ColumnRef]
+    rest: list[BoundExpression]
+
+
+def _matched(block: Block, stored: Block) -> _Match | None:
+    if len(block.relations) != len(stored.relations):
+        return None
+    names: dict[int, ColumnRef] = {}
+    rest: list[BoundExpression] = []
+    left = list(block.relations)
+    for relation in stored.relations:
+        for place, own in enumerate(left):
+            match = _matched_relation(own, relation)
+            if match is not None:
+                names.update(match.names)
+                rest += match.rest
+                del left[place]
+                break
+        else:
             return None
-        left.remove(match)
-        for column, own in zip(scan.columns, match.columns, strict=True):
-            names[column.id] = reference(own)
-    rest = list(block.conditions)
-    for condition in stored.conditions:
-        wanted = substitute(condition, names)
+    more = _without(block.conditions, stored.conditions, names)
+    return None if more is None else _Match(names, rest + more)
+
+
+def _matched_relation(own: nodes.TableScan | OuterJoin, stored: nodes.TableScan | OuterJoin) -> _Match | None:
+    if isinstance(own, OuterJoin) and isinstance(stored, OuterJoin):
+        return _matched_outer(own, stored)
+    if isinstance(own, OuterJoin) or isinstance(stored, OuterJoin):
+        return None
+    if own.table is not stored.table or own.positions != stored.positions:
+        return None
+    pairs = zip(stored.columns, own.columns, strict=True)
+    return _Match({column.id: reference(mine) for column, mine in pairs}, [])
+
+
+def _matched_outer(own: OuterJoin, stored: OuterJoin) -> _Match | None:
+    """The same join; its kept side may have more conditions, which as well can stand over it."""
+    kept, optional = _matched(own.kept, stored.kept), _matched(own.optional, stored.optional)
+    if own.full is not stored.full or kept is None or optional is None or optional.rest:
+        return None
+    if own.full and kept.rest:
+        return None
+    names = {**kept.names, **optional.names}
+    if _without(own.conditions, stored.conditions, names) != []:
+        return None
+    for side in (kept, optional) if own.full else (optional,):
+        names.update({column: replace(mine, nullable=True) for column, mine in side.names.items()})
+    return _Match(names, kept.rest)
+
+
+def _without(
+    conditions: Sequence[BoundExpression],
+    stored: Sequence[BoundExpression],
+    names: Mapping[int, BoundExpression],
+) -> list[BoundExpression] | None:
+    """The conditions that are not among the stored ones; None where one of these is missing."""
+    rest = list(conditions)
+    for condition in stored:
+        wanted = substitute(condition, dict(names))
         found = next((each for each in rest if _same(each, wanted)), None)
         if found is None:
             return None
         rest.remove(found)
-    ids = frozenset([column.id for scan in block.scans for column in scan.columns])
-    return Remainder(block, stored, names, tuple(rest), ids)
+    return rest
 
 
 def _same(one: BoundExpression, other: BoundExpression) -> bool:

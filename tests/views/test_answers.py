@@ -33,6 +33,13 @@ VIEWS = (
     "create materialized view per_region as select g.region, count(*) as items, sum(i.pieces) as pieces "
     "from grp g join item i on i.grp = g.id group by g.region",
     "create materialized view names as select distinct grp, id % 2 as odd from item",
+    "create materialized view all_items as select i.id, i.grp, g.name, i.price, coalesce(g.name, '?') as s"
+    " from item i left join grp g on g.id = i.grp",
+    "create materialized view all_groups as select g.id, g.name, count(i.id) as n, sum(i.pieces) as pieces,"
+    " count(*) as lines from grp g left join item i on i.grp = g.id and i.price > 2.0 group by g.id, g.name",
+    "create materialized view both as select i.id as item, g.id as grp, g.name, i.price, i.grp as wanted,"
+    " case when i.pieces < 3 then null else 'many' end as many"
+    " from item i full join grp g on g.id = i.grp and g.region = 'n'",
     "create materialized view everything as select count(*) as items, sum(pieces) as pieces from item",
 )
 
@@ -134,6 +141,38 @@ def rows_of(connection: Connection, sql: str, from_views: bool) -> list[str]:
         ),
         ("select g.name from item i join grp g on g.id = i.grp intersect select name from grp", "named"),
         ("select id from item where price > 90.0 order by code, id limit 4", "few"),
+        # outer joins as a whole, under further conditions on the side that keeps its rows
+        ("select g.name, i.price from item i left join grp g on g.id = i.grp", "all_items"),
+        ("select coalesce(g.name, '?') from item i left join grp g on g.id = i.grp", "all_items"),
+        (
+            "select g.name, i.price from grp g right join item i on i.grp = g.id where i.price > 30.0",
+            "all_items",
+        ),
+        (
+            "select i.id from item i left join grp g on i.grp = g.id where g.name is null and i.price > 5.0",
+            "all_items",
+        ),
+        (
+            "select coalesce(g.name, 'none'), sum(i.id) from item i left join grp g on g.id = i.grp"
+            " group by coalesce(g.name, 'none')",
+            "all_items",
+        ),
+        (
+            "select g.id, g.name, count(i.id) from grp g left join item i on i.grp = g.id and i.price > 2.0"
+            " where g.id > 2 group by g.id, g.name",
+            "all_groups",
+        ),
+        (
+            "select g.name, count(*), sum(i.pieces) from grp g left join item i"
+            " on i.grp = g.id and i.price > 2.0 group by g.name",
+            "all_groups",
+        ),
+        ("select i.id, g.id, g.name from item i full join grp g on g.id = i.grp and g.region = 'n'", "both"),
+        (
+            "select i.id, g.name from item i full join grp g on g.id = i.grp and g.region = 'n'"
+            " where i.price is null or i.price < 50.0",
+            "both",
+        ),
     ],
 )
 def test_a_query_that_follows_reads_the_view(con: Connection, sql: str, view: str) -> None:
@@ -158,6 +197,14 @@ def test_a_query_that_follows_reads_the_view(con: Connection, sql: str, view: st
         "select count(*) from committed.item",
         "select code, group_concat(id) from item where price > 90.0 group by code",  # in which order
         "select x.name, i.price from grp x left join item i on i.id = x.id and i.price > 90.0 where x.id = 3",
+        "select g.region, i.price from item i left join grp g on g.id = i.grp",  # the region is not stored
+        "select i.id, g.name from item i left join grp g on g.id = i.grp and g.id > 3",  # other partners
+        "select i.id, g.name from item i left join (select * from grp where id > 3) g on g.id = i.grp",
+        "select i.id, g.name from grp g left join item i on g.id = i.grp",  # the other side keeps its rows
+        # NULL where there is no item; the view has 'many' there
+        "select g.name, q.many from (select grp, case when pieces < 3 then null else 'many' end as many"
+        " from item) q full join grp g on g.id = q.grp and g.region = 'n'",
+        "select count(g.id) from grp g left join item i on i.grp = g.id group by g.region",
     ],
 )
 def test_what_does_not_follow_reads_the_source(con: Connection, sql: str) -> None:
@@ -224,6 +271,13 @@ CONDITIONS = (
     "grp in (1, 2)",
 )
 JOINED = ("i.id", "g.name", "upper(g.region)", "i.price", "g.region", "i.grp")
+OUTER = (
+    "item i left join grp g on g.id = i.grp",
+    "grp g right join item i on i.grp = g.id",
+    "grp g left join item i on i.grp = g.id and i.price > 2.0",
+    "item i full join grp g on g.id = i.grp and g.region = 'n'",
+)
+ABOVE = ("g.name is null", "g.name is not null", "i.id is null", "coalesce(g.id, 9) > 4", "g.id > 2")
 
 
 @st.composite
@@ -232,6 +286,10 @@ def queries(draw: st.DrawFn) -> str:
     if draw(st.integers(0, 3)) == 0:
         columns = draw(st.lists(st.sampled_from(JOINED), min_size=1, max_size=3, unique=True))
         more = [f"i.{condition}" for condition in conditions]
+        if draw(st.booleans()):
+            join = draw(st.sampled_from(OUTER))
+            more += draw(st.lists(st.sampled_from(ABOVE), max_size=1))
+            return f"select {', '.join(columns)} from {join} where {' and '.join(['1 = 1', *more])}"
         return f"select {', '.join(columns)} from item i, grp g where {' and '.join(['g.id = i.grp', *more])}"
     where = f" where {' and '.join(conditions)}" if conditions else ""
     if draw(st.integers(0, 4)) == 0:
