@@ -46,7 +46,7 @@ from quereus_store.schema.objects import (
     fold,
 )
 from quereus_store.sql import nodes
-from quereus_store.sql.renderer import quote_identifier, quote_text, render, render_expression
+from quereus_store.sql.renderer import quote_identifier, quote_text, render, render_default, render_expression
 from quereus_store.types.logical import LogicalType
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -137,7 +137,7 @@ def _column(table: TableSchema, position: int, session: SessionForm | None) -> s
         text += f" COLLATE {quote_identifier(column.collation)}"
     text += _inline_key(table, position)
     if column.default is not None:
-        text += f" DEFAULT {render_expression(column.default)}"
+        text += f" DEFAULT {render_default(column.default)}"
     if column.generated is not None:
         storage = "STORED" if column.stored else "VIRTUAL"
         text += f" GENERATED ALWAYS AS ({render_expression(column.generated)}) {storage}"

@@ -7,7 +7,6 @@ query wrapped in a query that adds nothing.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -461,21 +460,11 @@ def named(draw: DrawFn, kinds: SearchStrategy[Any], *, tags_need_name: bool) -> 
     return type(constraint)(**(values | {"name": name, "tags": found}))
 
 
-def _default_swallows_collate(constraints: tuple[Any, ...]) -> bool:
-    pairs = itertools.pairwise(constraints)
-    return any(
-        isinstance(first, n.DefaultConstraint)
-        and isinstance(second, n.CollateConstraint)
-        and second.name is None
-        for first, second in pairs
-    )
-
-
 column_definitions = st.builds(
     n.ColumnDefinition,
     names,
     optional(types),
-    tuples(column_constraints(), 0, 3).filter(lambda found: not _default_swallows_collate(found)),
+    tuples(column_constraints(), 0, 3),
     tags,
 )
 context_variables = st.builds(n.ContextVariable, names, optional(types), st.booleans())

@@ -45,9 +45,18 @@ def test_column_constraints_keep_their_order():
     assert column.constraints[6].reference.on_update is nodes.ReferentialAction.NO_ACTION
 
 
-def test_default_takes_a_trailing_collate():
-    (column,) = columns("s text default 'z' collate nocase").values()
-    assert column.constraints == (nodes.DefaultConstraint(parse_expression("'z' collate nocase")),)
+def test_a_collate_after_default_is_the_columns():
+    (column,) = columns("s text default 'z' collate nocase not null").values()
+    default = nodes.DefaultConstraint(parse_expression("'z'"))
+    assert column.constraints == (default, nodes.CollateConstraint("nocase"), nodes.NotNullConstraint())
+
+
+def test_a_collate_within_parentheses_or_case_is_the_defaults():
+    found = columns(
+        "s text default ('z' collate nocase), c text default case when 'a' collate nocase = x then 1 end"
+    )
+    assert found["s"].constraints == (nodes.DefaultConstraint(parse_expression("'z' collate nocase")),)
+    assert [type(constraint) for constraint in found["c"].constraints] == [nodes.DefaultConstraint]
 
 
 def test_tags_belong_to_a_named_constraint_else_to_the_column():

@@ -28,6 +28,7 @@ class TokenCursor:
 
     __slots__ = (
         "_closing",
+        "_default_depth",
         "_depth",
         "_item_depth",
         "_parameters",
@@ -48,6 +49,7 @@ class TokenCursor:
         self._closing: dict[int, int] | None = None
         self._depth = 0
         self._item_depth = -1
+        self._default_depth = -1
 
     # Movement
 

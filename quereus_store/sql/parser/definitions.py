@@ -180,9 +180,11 @@ class DefinitionParser(ModificationParser):
         return expression
 
     def default(self, name: str | None, position: SourcePosition) -> Constraint:
-        """``default e``, a trailing COLLATE included."""
+        """``default e``; a COLLATE outside of parentheses after it is the column's."""
         self.advance()
+        outer, self._default_depth = self._default_depth, self._depth
         expression = self.expression()
+        self._default_depth = outer
         return DefaultConstraint(expression, name=name, tags=self.named_tags(name), position=position)
 
     def collation(self, name: str | None, position: SourcePosition) -> Constraint:

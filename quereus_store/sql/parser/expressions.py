@@ -307,7 +307,7 @@ class ExpressionParser(TokenCursor):
         left = self.primary()
         while self.token.key in ("->", "->>"):
             left = self.json_access(left)
-        if self.token.key == "collate":
+        if self.token.key == "collate" and self._default_depth != self._depth:
             self.advance()
             name = self.expect_name("Expected collation name after COLLATE.", got=True)
             left = Collate(left, name.lower(), position=left.position)
@@ -472,6 +472,7 @@ class ExpressionParser(TokenCursor):
     def case(self) -> Expression:
         """``case [e] when … then … [else …] end``."""
         position = self.advance().position
+        outer, self._default_depth = self._default_depth, -1
         operand = None if self.token.key in ("when", "end") else self.expression()
         whens: list[WhenClause] = []
         while self.token.key == "when":
@@ -483,6 +484,7 @@ class ExpressionParser(TokenCursor):
             raise self.failure("CASE expression must have at least one WHEN clause.")
         otherwise = self.expression() if self.accept("else") else None
         self.expect("end", "Expected 'END' to terminate CASE expression.", got=False)
+        self._default_depth = outer
         return Case(operand, tuple(whens), otherwise, position=position)
 
     def cast(self) -> Expression:

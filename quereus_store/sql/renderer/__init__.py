@@ -19,7 +19,7 @@ from typing import Any
 
 from quereus_store.sql.nodes import ColumnReference, Expression, Node
 from quereus_store.sql.renderer.base import Renderer, Rule, quote_identifier, quote_text
-from quereus_store.sql.renderer.definitions import DEFINITION_RULES
+from quereus_store.sql.renderer.definitions import DEFINITION_RULES, default_text
 from quereus_store.sql.renderer.expressions import EXPRESSION_RULES
 from quereus_store.sql.renderer.queries import QUERY_RULES
 from quereus_store.sql.renderer.statements import STATEMENT_RULES
@@ -30,6 +30,7 @@ __all__ = [
     "quote_identifier",
     "quote_text",
     "render",
+    "render_default",
     "render_expression",
     "returned_name_text",
     "unique_names",
@@ -50,6 +51,11 @@ def render(node: Node) -> str:
 def render_expression(expression: Expression) -> str:
     """An expression as SQL that parses back to an equal tree."""
     return _EXACT.text(expression)
+
+
+def render_default(expression: Expression) -> str:
+    """What stands after DEFAULT in a column's definition: it parses back to an equal tree there."""
+    return default_text(_EXACT, expression)
 
 
 def canonical_text(expression: Expression) -> str:

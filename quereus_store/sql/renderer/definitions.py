@@ -28,6 +28,7 @@ from quereus_store.sql.nodes import (
     CreateView,
     DefaultConstraint,
     DropObject,
+    Expression,
     ForeignKeyConstraint,
     ForeignKeyReference,
     GeneratedConstraint,
@@ -54,6 +55,7 @@ from quereus_store.sql.renderer.base import (
 )
 from quereus_store.sql.renderer.expressions import PRIMARY, operand_text
 from quereus_store.sql.renderer.queries import tags_clause
+from quereus_store.sql.traversal import walk
 
 
 def _object_name(renderer: Renderer, node: ObjectName) -> str:
@@ -97,7 +99,14 @@ def _check(renderer: Renderer, node: CheckConstraint) -> str:
 
 
 def _default(renderer: Renderer, node: DefaultConstraint) -> str:
-    return _constraint(renderer, node, f"default {renderer.text(node.expression)}")
+    return _constraint(renderer, node, f"default {default_text(renderer, node.expression)}")
+
+
+def default_text(renderer: Renderer, expression: Expression) -> str:
+    """What stands after DEFAULT: a COLLATE of the expression itself is kept from being the column's."""
+    text = renderer.text(expression)
+    collates = any(isinstance(node, Collate) for node in walk(expression))
+    return f"({text})" if collates else text
 
 
 def _collation(renderer: Renderer, node: CollateConstraint) -> str:
