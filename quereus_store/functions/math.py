@@ -1,8 +1,8 @@
 """Numeric functions (functions, section 3).
 
 Integers stay integers and exact at any size; reals stay reals.  Whatever has no answer among the numbers (the
-root of -1, the logarithm of 0, an angle of text) is NULL, and NaN never comes out.  ``round`` rounds ties up:
-``round(-3.5)`` is -3.
+root of -1, the logarithm of 0, an angle of text) is NULL, and NaN comes only out of ``abs``, if it went in.
+``round`` rounds ties up: ``round(-3.5)`` is -3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _LARGEST_DIGITS = 330
 
 
 def absolute(value: Value) -> Number | None:
-    """The absolute value, in the value's own type."""
+    """The absolute value, in the value's own type; that of NaN is NaN."""
+    if type(value) is float:
+        return abs(value)
     number = number_of(value)
     return None if number is None else abs(number)
 

@@ -7,7 +7,7 @@ A comparison is settled in two steps (types-and-values, section 9).  While the s
 ============  ===============================================================================================
 mode          both operands (cast, not NULL) are ...
 ============  ===============================================================================================
-``NATIVE``    numbers, or blobs: Python's operators are the SQL operators
+``NATIVE``    numbers, or blobs: Python's operators are the SQL operators, but for NaN (see below)
 ``TEXT``      text: compared under the collation
 ``TIMESPAN``  durations: compared by whole length
 ``JSON``      documents: compared structurally
@@ -17,8 +17,10 @@ mode          both operands (cast, not NULL) are ...
 ============  ===============================================================================================
 
 :func:`comparison_template` turns a plan into inline Python.  NULLs are the caller's: a nullable operand
-is tested before the template runs.  The functions at the end (:func:`equal`, :func:`less`, ...) are the
-same operators by value alone, with NULL in and NULL out.
+is tested before the template runs.  NaN equals itself and stands above all numbers, in every mode as in keys
+and ORDER BY; where both operands may be NaN, a template asks for it when Python's operator has said no, and
+where one may, ``not a <= b`` says the same as ``a > b`` for free.  The functions at the end (:func:`equal`,
+:func:`less`, ...) are the same operators by value alone, with NULL in and NULL out.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from math import isnan
 from types import MappingProxyType
 from typing import Any
 
 from quereus_store.types.collations import BINARY, Collation
 from quereus_store.types.json import canonical_json, compare_json, json_key
 from quereus_store.types.logical import (
+    ANY,
     BLOB,
     BOOLEAN,
     DATE,
@@ -176,6 +180,40 @@ def compare_numbers(left: float, right: float) -> int:
     return -1 if left < right else 1
 
 
+class _NaNOperand(float):
+    """NaN as one side of Python's operators, the other a number or NaN: equal to NaN, above all else."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and isnan(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: float) -> bool:
+        return False
+
+    def __le__(self, other: float) -> bool:
+        return self == other
+
+    def __gt__(self, other: float) -> bool:
+        return not self == other
+
+    def __ge__(self, other: float) -> bool:
+        return True
+
+    __hash__ = float.__hash__
+
+
+_NAN_OPERAND: float = _NaNOperand("nan")
+
+
+def nan_aware(number: Any) -> Any:
+    """A number, or NULL, as an operand of which no template need know that it may be NaN."""
+    return number if number == number else _NAN_OPERAND
+
+
 def compare(left: Value, right: Value, collation: Collation | None = None) -> int:
     """The order of any two values: storage class (NULL lowest), then value; negative, 0 or positive."""
     rank = RANK_OF_CLASS[type(left)]
@@ -235,6 +273,29 @@ _PYTHON_OPERATOR: Mapping[str, str] = MappingProxyType(
 )
 
 
+_MAY_BE_NAN = frozenset((REAL, NUMERIC, ANY))
+_EITHER_NAN: Mapping[str, str] = MappingProxyType(
+    {
+        "==": "({0} == {1} or {0} != {0} and {1} != {1})",
+        "!=": "({0} != {1} and ({0} == {0} or {1} == {1}))",
+        "<": "({0} < {1} or {1} != {1} and {0} == {0})",
+        "<=": "({0} <= {1} or {1} != {1})",
+        ">": "({0} > {1} or {0} != {0} and {1} == {1})",
+        ">=": "({0} >= {1} or {0} != {0})",
+    }
+)
+_LEFT_NAN: Mapping[str, str] = MappingProxyType({">": "(not {0} <= {1})", ">=": "(not {0} < {1})"})
+_RIGHT_NAN: Mapping[str, str] = MappingProxyType({"<": "(not {0} >= {1})", "<=": "(not {0} > {1})"})
+
+
+def _native_template(operator: str, left_nan: bool, right_nan: bool) -> Template:
+    """Python's operator, made to order NaN above all numbers on the sides that may be it."""
+    plain = f"{{0}} {operator} {{1}}"
+    if left_nan:
+        return Template((_EITHER_NAN if right_nan else _LEFT_NAN).get(operator, plain))
+    return Template(_RIGHT_NAN.get(operator, plain) if right_nan else plain)
+
+
 def _text_template(operator: str, collation: Collation) -> Template:
     equality = operator in ("==", "!=")
     if collation.template is not None:
@@ -259,16 +320,24 @@ def _ranked_template(function: Any, operator: str, collation: Collation) -> Temp
 
 
 def comparison_template(
-    plan: ComparisonPlan, operator: str, collation: Collation = BINARY, *, explicit_collation: bool = False
+    plan: ComparisonPlan,
+    operator: str,
+    collation: Collation = BINARY,
+    *,
+    explicit_collation: bool = False,
+    never_nan: tuple[bool, bool] = (False, False),
 ) -> Template:
     """Python source for ``{0} <operator> {1}``, both operands cast as the plan says and not NULL.
 
     ``explicit_collation`` tells that COLLATE stands in the expression: only then does it reach JSON strings.
+    ``never_nan`` tells of each operand that it is known not to be NaN, whatever its type, or that
+    :func:`nan_aware` made it, if the template is without names.
     """
     python = _PYTHON_OPERATOR[operator]
     mode = plan.mode
     if mode is ComparisonMode.NATIVE or (python in ("==", "!=") and plan.equality_is_native):
-        return Template(f"{{0}} {python} {{1}}")
+        left, right = plan.left_type in _MAY_BE_NAN, plan.right_type in _MAY_BE_NAN
+        return _native_template(python, left and not never_nan[0], right and not never_nan[1])
     if mode is ComparisonMode.TEXT:
         return _text_template(python, collation)
     if mode is ComparisonMode.TIMESPAN:

@@ -12,14 +12,16 @@ from quereus_store.execute.codegen import library
 from quereus_store.execute.codegen.fragments import TEXTS, Strict, all_of, is_simple, not_null, tuple_display
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.types import BOOLEAN, NULL, CollationRank, truth
-from quereus_store.types.comparison import ComparisonMode, comparison_plan, comparison_template
+from quereus_store.types import BOOLEAN, INTEGER, NULL, REAL, CollationRank, truth
+from quereus_store.types.comparison import ComparisonMode, comparison_plan, comparison_template, nan_aware
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.types.templates import Template
 
 if TYPE_CHECKING:
     from quereus_store.execute.codegen.expressions import ExpressionCompiler
 
+_SAFE_EQUALITIES = ("{0} == {1}", "({0} == {1} or ")
+_NEVER_NAN = frozenset({INTEGER, BOOLEAN, *TEXTS})
 _INVERSE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -75,26 +77,69 @@ def _comparison(compiler: ExpressionCompiler, expression: bound.Comparison, want
     if expression.operator in ("is", "is not"):
         return _identity(compiler, expression, wanted)
     operator = expression.operator if wanted else _INVERSE[expression.operator]
-    template = _template(compiler, expression, operator)
     operands = compiler.strict_operands(expression.left, expression.right)
+    template = _template(compiler, expression, operator, inline=operands is not None)
     if operands is None:
         compare = compiler.module.bind("compare", library.null_safe(template))
         return f"{compare}({compiler.value(expression.left)}, {compiler.value(expression.right)})"
     (a, b), guards = operands
-    if operator == "=" and template.source == "{0} == {1}" and _only_side(guards, a, b):
+    if operator == "=" and template.source.startswith(_SAFE_EQUALITIES) and _only_side(guards, a, b):
         guards = ()
+    if not template.names:
+        a, b = _number(compiler, expression.left, a), _number(compiler, expression.right, b)
     return all_of([*not_null(guards), compiler.module.render(template, a, b)])
 
 
-def _template(compiler: ExpressionCompiler, expression: bound.Comparison, operator: str) -> Template:
+def _template(
+    compiler: ExpressionCompiler, expression: bound.Comparison, operator: str, *, inline: bool = False
+) -> Template:
+    """The comparison; ``inline`` for operands that :func:`_number` writes."""
     left, right = expression.left, expression.right
     plan = comparison_plan(left.type, right.type)
-    return comparison_template(
+    never = (_never_nan(left), _never_nan(right)) if inline else (False, False)
+    template = comparison_template(
         plan,
         operator,
         compiler.scope.collation(expression.using),
         explicit_collation=_is_explicit(left) or _is_explicit(right),
+        never_nan=never,
     )
+    if inline and template.source.count("{0}") > 1 and not (_is_repeatable(left) and _is_repeatable(right)):
+        return _called(compiler, template)
+    return template
+
+
+def _called(compiler: ExpressionCompiler, template: Template) -> Template:
+    """The template as a function, for operands that are computed once."""
+    return Template(f"{compiler.module.bind('compare', template.compile(2))}({{0}}, {{1}})")
+
+
+def _is_repeatable(expression: BoundExpression) -> bool:
+    """Whether an operand may be written twice: it costs little, and gives the same again."""
+    if isinstance(expression, bound.Arithmetic):
+        return _is_repeatable(expression.left) and _is_repeatable(expression.right)
+    return is_simple(expression)
+
+
+def _never_nan(expression: BoundExpression) -> bool:
+    """Whether an operand is no NaN, or written as one that knows how it compares."""
+    if isinstance(expression, bound.Literal):
+        return bool(expression.value == expression.value)
+    if isinstance(expression, bound.Cast):
+        return expression.operand.type in _NEVER_NAN
+    return _is_real_parameter(expression)
+
+
+def _is_real_parameter(expression: BoundExpression) -> bool:
+    """Whether an operand is a parameter that may be NaN."""
+    return isinstance(expression, bound.Parameter) and expression.type is REAL
+
+
+def _number(compiler: ExpressionCompiler, expression: BoundExpression, source: str) -> str:
+    """An operand as it is compared."""
+    if _is_real_parameter(expression):
+        return compiler.scope.hoist(f"{compiler.module.helper(nan_aware)}({source})")
+    return source
 
 
 def _identity(compiler: ExpressionCompiler, expression: bound.Comparison, wanted: bool) -> str:
@@ -107,9 +152,13 @@ def _identity(compiler: ExpressionCompiler, expression: bound.Comparison, wanted
 def _between(compiler: ExpressionCompiler, expression: bound.Between, wanted: bool) -> str:
     low, high = expression.low, expression.high
     if wanted and low.left == high.left and is_simple(low.left):
-        templates = [_template(compiler, side, "<").source for side in (low, high)]
+        templates = [_template(compiler, side, "<=", inline=True).source for side in (low, high)]
         operands = compiler.strict_operands(low.right, low.left, high.right)
-        if templates == ["{0} < {1}", "{0} < {1}"] and operands is not None:
+        if (
+            templates == ["{0} <= {1}", "{0} <= {1}"]
+            and operands is not None
+            and not _is_real_parameter(high.right)
+        ):
             (a, x, b), guards = operands
             return all_of([*not_null(guards), f"{a} <= {x} <= {b}"])
     return _connect(compiler, (low, high), wanted, wanted)

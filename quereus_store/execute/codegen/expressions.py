@@ -29,7 +29,7 @@ from quereus_store.execute.codegen.source import SourceModule
 from quereus_store.functions.registry import call_for, guarded
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.types import ANY, INTEGER, NULL, REAL, Collation, caster, truth
+from quereus_store.types import ANY, INTEGER, NULL, NUMERIC, REAL, Collation, caster, truth
 from quereus_store.types.arithmetic import BITWISE, arithmetic_template, concat
 from quereus_store.types.comparison import list_comparator
 from quereus_store.types.values import int_to_text, to_text
@@ -334,6 +334,16 @@ class ExpressionCompiler:
             return predicate(self, expression, wanted)
         if isinstance(expression, bound.Literal):
             return repr(truth(expression.value) is wanted)
+        if expression.type in (REAL, NUMERIC) and not isinstance(expression, bound.Arithmetic):
+            # NaN is not true, although Python says bool(nan).
+            if not is_simple(expression):
+                return f"{self.module.helper(truth)}({self.value(expression)}) is {wanted}"
+            source = self.value(expression)
+            return (
+                f"({source} and {source} == {source})"
+                if wanted
+                else f"({source} == 0 or {source} != {source})"
+            )
         if expression.type in NUMBERS:
             source = self.value(expression)
             return source if wanted else f"{source} == 0"

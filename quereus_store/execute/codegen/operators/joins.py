@@ -326,7 +326,7 @@ def join_key(
     for expression, using in zip(keys, collations, strict=True):
         recipe = identity_key(expression.type, expression.nullable, compiler.services.collation(using))
         source = compiled.value(expression)
-        if not recipe.is_plain and not recipe.plain_without_nan:
+        if not recipe.is_plain:
             source = compiler.module.render(recipe.template, compiler.variable(pipeline, source))
         parts.append(source)
     return parts[0] if len(parts) == 1 else tuple_display(parts)

@@ -138,7 +138,7 @@ def _part_identity(
         known = module.bind("identity", identity_key(_part_type(table, part), False, collation).apply)
         return f"{module.helper(kernels.foreign_identity)}({cell}, {known})"
     recipe = identity_key(values[0].type, False, collation)
-    return cell if recipe.is_plain or recipe.plain_without_nan else module.render(recipe.template, cell)
+    return cell if recipe.is_plain else module.render(recipe.template, cell)
 
 
 def _part_type(table: TableSchema, part: KeyPart | IndexPart) -> LogicalType:
