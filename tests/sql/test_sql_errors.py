@@ -20,6 +20,16 @@ STATEMENT = "Expected statement type (SELECT, INSERT, UPDATE, DELETE, VALUES, CR
             STATEMENT.format("on")
             + " 'ON' must follow a JOIN. Use WHERE for filters in subqueries. (at line 2, column 1)",
         ),
+        ("select 1 for update", STATEMENT.format("for") + " (at line 1, column 10)"),
+        ("select * from t for update", STATEMENT.format("for") + " (at line 1, column 17)"),
+        ("select * from t for update of t", STATEMENT.format("for") + " (at line 1, column 17)"),
+        ("select * from t for no key update", STATEMENT.format("for") + " (at line 1, column 17)"),
+        ("select * from t x for share", STATEMENT.format("for") + " (at line 1, column 19)"),
+        (
+            "select 1 from (select 2 from t for update) x",
+            "Expected ')' after subquery. Unterminated '(' opened at line 1, column 15. Got 'for'. "
+            "(at line 1, column 15)",
+        ),
         (
             "select abs(1",
             "Expected ')' after function arguments. Unterminated '(' opened at line 1, column 11. "

@@ -45,6 +45,7 @@ _EXCLUSIONS: Mapping[tuple[str, ...], FrameExclusion] = MappingProxyType(
         ("ties",): FrameExclusion.TIES,
     }
 )
+_LOCKS = frozenset({("no", "key"), ("key", "share")})
 _ARTICLE: Mapping[JoinKind, str] = MappingProxyType({JoinKind.INNER: "an", JoinKind.CROSS: "a"})
 _SIDE_OF_OUTER: Mapping[JoinKind, Side] = MappingProxyType(
     {JoinKind.LEFT: Side.RIGHT, JoinKind.RIGHT: Side.LEFT}
@@ -193,10 +194,23 @@ class SourceParser(ExpressionParser):
         return self.name_list("Expected column name.", "Expected ')' after column list.")
 
     def at_clause(self) -> bool:
-        """Whether a soft word opens WINDOW or QUALIFY here rather than being an alias."""
-        if self.token.key == "qualify":
+        """Whether a soft word opens WINDOW, QUALIFY or FOR UPDATE here rather than being an alias."""
+        key = self.token.key
+        if key == "qualify":
             return self.starts_operand(1)
+        if key == "for":
+            return self.at_locking_clause()
         return self.at_window_clause()
+
+    def at_locking_clause(self) -> bool:
+        """Whether ``for update`` or one of its like, which there are not, stands here.
+
+        ``select … from t for update u set …`` is a table called ``for``, and a second statement.
+        """
+        if self.peek_key() == "update":
+            after = self.peek(2)
+            return not self.is_schema_or_table_name(after) or after.key in ("of", "nowait", "skip")
+        return self.peek_key() == "share" or (self.peek_key(), self.peek_key(2)) in _LOCKS
 
     def at_window_clause(self) -> bool:
         """Whether ``window name as (`` stands here."""
