@@ -28,6 +28,7 @@ from quereus_store.execute.notification.notifier import Notifier
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.modules.contract import (
+    REQUIRED,
     AccessPlan,
     AccessRequest,
     CatalogProblem,
@@ -80,9 +81,15 @@ class Engine:
     # -- modules ---------------------------------------------------------------
 
     def register_module(self, module: Module) -> None:
-        """Make a module known under its name; raises MISUSE for a name that is taken or empty."""
+        """Make a module known under its name; raises MISUSE for a name that is taken or empty, or a lack."""
         if not module.name or fold(module.name) in self.modules:
             raise sql_error(StatusCode.MISUSE, f"a module cannot be registered as '{module.name}'")
+        missing = [method for method in REQUIRED if not callable(getattr(module, method, None))]
+        if missing:
+            raise sql_error(
+                StatusCode.MISUSE,
+                f"module '{module.name}' has no method {', '.join(missing)}, which every module has",
+            )
         self.modules[fold(module.name)] = module
         if module.persistent and isinstance(module, PersistentCatalog):
             self._persistent = (module, module)

@@ -31,7 +31,7 @@ Rules that every module keeps (:mod:`quereus_store.modules.conformance` proves t
   (partial) index.  Every :class:`UniqueConstraint` of the schema is enforced through
   the index that it names, under that index's collations.
 
-Optional abilities are protocols of their own (:class:`PersistentCatalog`, :class:`BackingHost`);
+Optional abilities are protocols of their own, from :class:`IndexHost` on;
 presence is asked with ``isinstance``.
 """
 
@@ -360,6 +360,28 @@ class Module(Protocol):
         """Erase a table's rows and indexes."""
         ...
 
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+REQUIRED = (
+    "attach",
+    "begin_read",
+    "begin_write",
+    "table",
+    "plan_access",
+    "create_table",
+    "drop_table",
+    "close",
+)
+"""What every module has to have; a registration without is refused."""
+
+
+@runtime_checkable
+class IndexHost(Protocol):
+    """A module whose tables may have indexes that come and go; without it CREATE INDEX is refused."""
+
     def create_index(self, transaction: Any, schema: TableSchema, index: IndexSchema) -> IndexSchema:
         """Build an index from the rows the transaction sees; ``schema`` is the table without it.
 
@@ -371,6 +393,14 @@ class Module(Protocol):
     def drop_index(self, transaction: Any, schema: TableSchema, index: IndexSchema) -> None:
         """Erase an index; ``schema`` still holds it."""
         ...
+
+
+@runtime_checkable
+class TableRewriter(Protocol):
+    """A module that carries its own tables over to another schema.
+
+    Of any other module ALTER TABLE asks for a new table, which gets the rows of the old one.
+    """
 
     def rewrite_table(
         self,
@@ -384,10 +414,6 @@ class Module(Protocol):
         Returns the schema with storage ids; an index that has one already keeps it.
         Raises :class:`UniqueViolation` when keys collide under the new schema.
         """
-        ...
-
-    def close(self) -> None:
-        """Release everything."""
         ...
 
 

@@ -17,6 +17,7 @@ from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.execute.notification import events
 from quereus_store.execute.statements.alter.dropping import check_unreferenced
 from quereus_store.modules.contract import Batch, Row
+from quereus_store.modules.rewriting import rewrite_table
 from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import ColumnSchema, IndexSchema, KeyPart, PrimaryKey, TableSchema, fold
 from quereus_store.schema.rename import rename_column
@@ -204,14 +205,14 @@ def carry_over(session: Session, transaction: Transaction, old: TableSchema, res
     taken_out: list[Row] | None = None
     moved = None if sources == tuple(range(len(old.columns))) else transform
     if _fit(old, reshape):
-        rewritten = module.rewrite_table(writer, old, reshape.table, moved)
+        rewritten = rewrite_table(module, writer, old, reshape.table, moved)
     else:
         # Rows that do not fit are taken out first: a module counts on getting as many back as it had.
         handle = session.engine.table(old)
         stored = [row for batch in handle.scan(writer) for row in batch]
         handle.delete(writer, stored)
         taken_out = list(transform(stored))
-        rewritten = module.rewrite_table(writer, old, reshape.table, moved)
+        rewritten = rewrite_table(module, writer, old, reshape.table, moved)
     transaction.reshapes.append(events.Reshape(len(transaction.changes), old, rewritten, moved))
     return Carried(rewritten, taken_out)
 

@@ -11,7 +11,8 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.statements.announcing import announce_index
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
-from quereus_store.modules.contract import UniqueViolation
+from quereus_store.modules.contract import IndexHost, UniqueViolation
+from quereus_store.modules.rewriting import index_host
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.schema.builder import build_index, check_indexed_columns
 from quereus_store.schema.constraints import add_index, drop_index
@@ -38,8 +39,9 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
         if not is_new:
             return
         check_indexed_columns(statement, table)
+        host = index_host(session.engine.module(table.module), table, statement.position)
         try:
-            _build(session, transaction, table, statement)
+            _build(session, transaction, host, table, statement)
         except OperationalError:
             # The storage's own errors say it all, and one of them makes the session start over.
             raise
@@ -61,7 +63,11 @@ def _indexed_table(session: Session, transaction: Transaction, statement: nodes.
 
 
 def _build(
-    session: Session, transaction: Transaction, table: TableSchema, statement: nodes.CreateIndex
+    session: Session,
+    transaction: Transaction,
+    module: IndexHost,
+    table: TableSchema,
+    statement: nodes.CreateIndex,
 ) -> None:
     engine = session.engine
 
@@ -73,7 +79,7 @@ def _build(
     index = build_index(statement, table, engine.collations, part_type)
     if index.where is not None:
         bind_row_expression(session.bind_context(transaction, {}), table, index.where)
-    module = engine.module(table.module)
+
     writer = transaction.writer(table.module)
     try:
         built = module.create_index(writer, table, index)
@@ -99,7 +105,7 @@ def _failed(statement: nodes.CreateIndex, table: TableSchema, failure: Error) ->
 def erase_index(session: Session, transaction: Transaction, table: TableSchema, index: IndexSchema) -> None:
     """Drop an index; a UNIQUE constraint that leant on it gets a hidden one of its own."""
     check_policy(session, f"DROP INDEX {index.name}", table.module)
-    module = session.engine.module(table.module)
+    module = index_host(session.engine.module(table.module), table)
     writer = transaction.writer(table.module)
     module.drop_index(writer, table, index)
     change = drop_index(table, index.name)

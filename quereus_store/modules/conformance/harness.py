@@ -18,6 +18,7 @@ from quereus_store.modules.contract import (
     Row,
     UniqueViolation,
 )
+from quereus_store.modules.rewriting import index_host
 from quereus_store.schema.builder import TableSettings, build_index, build_table
 from quereus_store.schema.constraints import add_index
 from quereus_store.schema.objects import IndexSchema, TableSchema
@@ -127,10 +128,10 @@ class Harness:
     def create_index(self, schema: TableSchema, sql: str, transaction: Any) -> TableSchema:
         """Build an index; the table with it."""
         index = index_of(schema, sql)
-        built = self.module.create_index(transaction, schema, index)
+        built = index_host(self.module, schema).create_index(transaction, schema, index)
         change = add_index(schema, index)
         for superfluous in change.erase:
-            self.module.drop_index(transaction, schema, superfluous)
+            index_host(self.module, schema).drop_index(transaction, schema, superfluous)
         indexes = tuple(built if found is index else found for found in change.table.indexes)
         return replace(change.table, indexes=indexes)
 

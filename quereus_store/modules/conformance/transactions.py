@@ -7,6 +7,7 @@ from dataclasses import replace
 from quereus_store.errors import StatusCode
 from quereus_store.modules.conformance.harness import Harness, fails, table_of, violates
 from quereus_store.modules.contract import Batch, DdlTransactionality
+from quereus_store.modules.rewriting import index_host, rewrite_table
 
 MANY = 2500
 PLAIN = "create table t (id integer primary key, v integer)"
@@ -125,7 +126,7 @@ def index_building(kit: Harness) -> None:
     index = indexed.index("i")
     assert index is not None
     with kit.writing() as writer:
-        kit.module.drop_index(writer, indexed, index)
+        index_host(kit.module, indexed).drop_index(writer, indexed, index)
     kit.insert(schema, (-3, 3))
     assert kit.rows(schema)[0] == (-3, 3)
 
@@ -148,15 +149,15 @@ def rewriting(kit: Harness) -> None:
     writer = kit.module.begin_write(0.0)
     mark = writer.savepoint()
     with violates(None, (1, 7, "w"), (0, 7, "w")):
-        kit.module.rewrite_table(writer, schema, new, flatten)
+        rewrite_table(kit.module, writer, schema, new, flatten)
     assert kit.rows(schema, writer) == rows
-    written = kit.module.rewrite_table(writer, schema, new, widen)
+    written = rewrite_table(kit.module, writer, schema, new, widen)
     assert kit.rows(written, writer) == [(key, v, "w") for key, v in rows[::-1]]
     if kit.module.ddl_transactionality is DdlTransactionality.TRANSACTIONAL:
         writer.rollback_to(mark)
         assert kit.rows(schema, writer) == rows
         assert kit.seek(schema, "by_v", 5, transaction=writer) == [(MANY - 5, 5)]
-        written = kit.module.rewrite_table(writer, schema, new, widen)
+        written = rewrite_table(kit.module, writer, schema, new, widen)
     writer.commit()
     assert kit.seek(written, None, 3) == [(MANY - 3, 3, "w")]
     assert kit.seek(written, "by_v", 5) == [(MANY - 5, 5, "w")]
@@ -172,7 +173,7 @@ def schema_changes_roll_back(kit: Harness) -> None:
     assert index is not None
     with kit.writing() as writer:
         mark = writer.savepoint()
-        kit.module.drop_index(writer, schema, index)
+        index_host(kit.module, schema).drop_index(writer, schema, index)
         bare = replace(schema, indexes=())
         kit.module.table(bare).delete(writer, rows[:5])
         again = kit.create_index(bare, "create index other on t (id desc)", writer)

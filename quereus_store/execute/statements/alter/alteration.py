@@ -19,6 +19,7 @@ from quereus_store.execute.notification.events import Reshape
 from quereus_store.execute.transactions import Transaction
 from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import Batch, ColumnsInPlace, Module, Row, UniqueViolation
+from quereus_store.modules.rewriting import index_host, rewrite_table
 from quereus_store.plan.binder import BindContext
 from quereus_store.schema.constraints import IndexChange
 from quereus_store.schema.manager import put_table
@@ -94,7 +95,7 @@ class Alteration:
             transform = _unchanged
         streamed = transform if transform is None else _watched(transform, self.session.watch)
         try:
-            rewritten = self.module.rewrite_table(self.writer, self.table, new, streamed)
+            rewritten = rewrite_table(self.module, self.writer, self.table, new, streamed)
         except UniqueViolation as violation:
             raise _collision(new, violation) from violation
         return self._reshaped(rewritten, transform)
@@ -137,7 +138,7 @@ class Alteration:
     def build_index(self, table: TableSchema, index: IndexSchema) -> IndexSchema:
         """Build an index of ``table``, which is without it; raises CONSTRAINT where rows are not unique."""
         try:
-            return self.module.create_index(self.writer, table, index)
+            return index_host(self.module, table).create_index(self.writer, table, index)
         except UniqueViolation as violation:
             raise index_violation(table, index, violation.row) from violation
 
@@ -146,7 +147,7 @@ class Alteration:
         for index in change.erase:
             held = stored.index(index.name)
             assert held is not None
-            self.module.drop_index(self.writer, stored, held)
+            index_host(self.module, stored).drop_index(self.writer, stored, held)
             stored = replace(stored, indexes=tuple(other for other in stored.indexes if other is not held))
         built = {fold(index.name): index for index in stored.indexes}
         for index in change.build:
