@@ -21,7 +21,7 @@ Chapter: views-and-maintained-tables, section 16.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -142,50 +142,54 @@ def _as_logged(catalog: Catalog, changes: Iterable[ExternalChange]) -> list[Chan
 
     Inserts in a row are one entry, so are deletes; an update may build on the one before it.
     """
-    read = (_read(catalog, change) for change in changes)
-    return [entry for _, run in groupby(read, key=_place) for entry in _joined(list(run))]
+    return [entry for place, run in groupby(changes, _place) for entry in _entries(catalog, place, list(run))]
 
 
-def _place(change: Change) -> tuple[str, str, Operation]:
-    return change.table.schema, change.table.name, change.operation
+_Place: TypeAlias = tuple[str, str, str]
 
 
-def _joined(run: list[Change]) -> Iterator[Change]:
-    if len(run) == 1 or run[0].operation is Operation.UPDATE:
-        yield from run
-        return
-    old = [row for change in run for row in change.old]
-    new = [row for change in run for row in change.new]
-    yield run[0]._replace(old=old, new=new)
+def _place(change: ExternalChange) -> _Place:
+    if not isinstance(change, ExternalChange):
+        raise _misuse(f"a change is an ExternalChange, not {type(change).__name__}")
+    return change.schema_name, change.table_name, change.op
 
 
 _OPERATIONS = {operation.value: operation for operation in Operation}
 
 
-def _read(catalog: Catalog, change: ExternalChange) -> Change:
-    if not isinstance(change, ExternalChange):
-        raise _misuse(f"a change is an ExternalChange, not {type(change).__name__}")
-    table = catalog.table(change.schema_name, change.table_name)
+def _entries(catalog: Catalog, place: _Place, run: Sequence[ExternalChange]) -> list[Change]:
+    """Changes of one kind to one table."""
+    schema, name, op = place
+    table = catalog.table(schema, name)
     if table is None:
-        name = f"{change.schema_name}.{change.table_name}"
-        raise sql_error(StatusCode.NOTFOUND, f"{_NAME}: table '{name}' not found")
-    operation = _OPERATIONS.get(change.op)
+        raise sql_error(StatusCode.NOTFOUND, f"{_NAME}: table '{schema}.{name}' not found")
+    operation = _OPERATIONS.get(op)
     if operation is None:
-        raise _misuse(f"unknown op '{change.op}'")
-    old = () if operation is Operation.INSERT else _image(table, change, "oldRow", change.old_row)
-    new = () if operation is Operation.DELETE else _image(table, change, "newRow", change.new_row)
-    return Change(table, operation, old, new, remote=True)
+        raise _misuse(f"unknown op '{op}'")
+    old: list[Row] = []
+    new: list[Row] = []
+    if operation is not Operation.INSERT:
+        old = _images(table, op, "oldRow", [change.old_row for change in run])
+    if operation is not Operation.DELETE:
+        new = _images(table, op, "newRow", [change.new_row for change in run])
+    if operation is Operation.UPDATE:
+        pairs = zip(old, new, strict=True)
+        return [Change(table, operation, (before,), (after,), remote=True) for before, after in pairs]
+    return [Change(table, operation, old, new, remote=True)]
 
 
-def _image(table: TableSchema, change: ExternalChange, label: str, row: Image | None) -> tuple[Row]:
-    if row is None:
-        raise _misuse(f"{label} is required for op '{change.op}'")
-    if len(row) != len(table.columns):
-        raise _misuse(
-            f"{label} arity {len(row)} does not match '{table.qualified_name}'"
-            f" column count {len(table.columns)}"
-        )
-    return (tuple(row),)
+def _images(table: TableSchema, op: str, label: str, images: Sequence[Image | None]) -> list[Row]:
+    width = len(table.columns)
+    found: list[Row] = []
+    for image in images:
+        if image is None:
+            raise _misuse(f"{label} is required for op '{op}'")
+        if len(image) != width:
+            raise _misuse(
+                f"{label} arity {len(image)} does not match '{table.qualified_name}' column count {width}"
+            )
+        found.append(tuple(image))
+    return found
 
 
 _NAME = "ingestExternalRowChanges"

@@ -26,8 +26,7 @@ def differing_tables(maintainer: Maintainer, session: Any, view: ReadView) -> It
         rebuild = maintainer.strategies.of(member).rebuild
         identity = identity_of(member.table.columns)
         try:
-            wanted = set(map(identity, rebuild.program.rows(session, view)))
-            stored = set(map(identity, rebuild.stored(view)))
+            stored, wanted = [set(map(identity, rows)) for rows in rebuild.compared(session, view)]
         except Error as error:
             yield name, f"cannot be compared with its body: {error}"
             continue

@@ -84,16 +84,17 @@ class Rebuild:
         self, session: Session, transaction: Transaction, deltas: Mapping[TableKey, Delta]
     ) -> Difference:
         """The stored rows against the body's."""
-        stored, wanted = self.stored(transaction), self.program.rows(session, transaction)
-        if self._merges:
-            wanted = settled(self._table, self._engine.collations, stored, wanted)
-        return self._rows.difference(stored, wanted)
+        return self._rows.difference(*self.compared(session, transaction))
 
-    def stored(self, transaction: ReadView) -> list[Row]:
-        """All rows of the table."""
+    def compared(self, session: Session, transaction: ReadView) -> tuple[list[Row], list[Row]]:
+        """All rows that are stored, and those that should be."""
         handle = self._engine.table(self._table)
         reader = transaction.reader(self._table.module)
-        return [row for batch in handle.scan(reader) for row in batch]
+        stored = [row for batch in handle.scan(reader) for row in batch]
+        wanted = self.program.rows(session, transaction)
+        if self._merges:
+            wanted = settled(self._table, self._engine.collations, stored, wanted)
+        return stored, wanted
 
     @property
     def lines(self) -> list[str]:

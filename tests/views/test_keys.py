@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import quereus_store
 
@@ -81,3 +83,60 @@ def test_the_key_of_a_body(con: Any, body: str, key: list[str]) -> None:
 def test_bags_are_refused(con: Any, body: str) -> None:
     with pytest.raises(quereus_store.NotSupportedError, match="no provable unique key"):
         con.execute(f"create materialized view v as {body}")
+
+
+# --- a key that is proved is one --------------------------------------------------------------------------
+
+COLLATED = """
+create table x (name text, tag text collate nocase, n integer, primary key (name, tag));
+create table y (word text primary key collate nocase, name text, n integer);
+create table z (code text primary key collate rtrim, n integer);
+"""
+COLLATIONS = ("binary", "nocase", "rtrim")
+texts = st.sampled_from(["a", "A", "a ", "b", "B ", "c"])
+rows = st.one_of(
+    st.tuples(st.just("insert or ignore into x values (?, ?, ?)"), texts, texts, st.integers(0, 2)),
+    st.tuples(st.just("insert or ignore into y values (?, ?, ?)"), texts, texts, st.integers(0, 2)),
+    st.tuples(st.just("insert or ignore into z values (?, ?)"), texts, st.integers(0, 2)),
+)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> str:
+    """Joins, filters, groups and sets over texts that are compared in all ways."""
+
+    def text() -> str:
+        column = draw(st.sampled_from(["x.name", "x.tag", "y.word", "y.name", "z.code"]))
+        used.add(column[0])
+        bare = draw(st.integers(0, 2)) == 0
+        return column if bare else f"{column} collate {draw(st.sampled_from(COLLATIONS))}"
+
+    used: set[str] = set()
+    shown = [text() for _ in range(draw(st.integers(1, 3)))]
+    conditions = [f"{text()} = {text()}" for _ in range(draw(st.integers(0, 2)))]
+    conditions += [f"{text()} = '{draw(texts)}'" for _ in range(draw(st.integers(0, 1)))]
+    listed = ", ".join(f"{expression} as c{place}" for place, expression in enumerate(shown))
+    where = f" where {' and '.join(conditions)}" if conditions else ""
+    kind = draw(st.sampled_from(["", "", "distinct ", "group"]))
+    if kind == "group":
+        keys = ", ".join(dict.fromkeys(draw(st.lists(st.sampled_from(shown), min_size=1))))
+        shown_keys = ", ".join(f"{key} as k{place}" for place, key in enumerate(keys.split(", ")))
+        return f"select {shown_keys}, count(*) as n from {', '.join(sorted(used))}{where} group by {keys}"
+    return f"select {kind}{listed} from {', '.join(sorted(used))}{where}"
+
+
+@settings(max_examples=100, deadline=None)
+@given(body=bodies(), filled=st.lists(rows, max_size=25))
+def test_no_two_rows_meet_under_a_key_that_is_proved(body: str, filled: list[Any]) -> None:
+    con = quereus_store.connect(":memory:")
+    con.executescript(COLLATED)
+    try:
+        con.execute(f"create materialized view v as {body}")
+    except quereus_store.Error:
+        con.close()
+        return
+    for statement, *values in filled:
+        con.execute(statement, values)
+    if not con.database.events.row_merges:
+        assert con.database.check() == []
+    con.close()
