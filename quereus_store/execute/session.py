@@ -141,6 +141,8 @@ class Session:
             transaction = self.transaction
             try:
                 result = handler(self, statement, parameters)
+            except RecursionError:
+                raise _too_deep(statement) from None
             except _REFUSALS as error:
                 error.of_statement(statement.position)
                 raise
@@ -172,9 +174,7 @@ class Session:
         try:
             return self._prepare_now(statement, transaction, parameters, check, nullable, meters, from_views)
         except RecursionError:
-            raise sql_error(
-                StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position
-            ) from None
+            raise _too_deep(statement) from None
         except Error as error:
             if error.code is StatusCode.TOOBIG:
                 error.located(statement.position)
@@ -583,6 +583,10 @@ class Session:
         """Change an option; plans that were made before are made anew."""
         self.options[name] = value
         self.options_version += 1
+
+
+def _too_deep(statement: Any) -> Error:
+    return sql_error(StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position)
 
 
 def _statement_name(statement: nodes.Statement) -> str:

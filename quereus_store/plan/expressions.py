@@ -423,6 +423,31 @@ def outermost_first(
     return parts
 
 
+class Places:
+    """Expressions or calls in order, each once: found by their hash, so that many are no trouble."""
+
+    __slots__ = ("_places", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._places: dict[int, list[int]] = {}
+
+    def of(self, item: Any) -> int:
+        """The place of an item, which is added if it is new."""
+        try:
+            key = hash(item)
+        except TypeError:
+            # The plan of a subquery names objects of the schema that have no hash.
+            key = 0
+        places = self._places.setdefault(key, [])
+        for place in places:
+            if self.items[place] == item:
+                return place
+        places.append(len(self.items))
+        self.items.append(item)
+        return places[-1]
+
+
 def subplans(expression: BoundExpression) -> list[PlanNode]:
     """The plans of the subqueries directly in an expression."""
     return [part.plan for part in walk(expression) if isinstance(part, SUBQUERIES)]

@@ -9,6 +9,7 @@ clash; an operator that passes a column on keeps its number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import field, fields, replace
 from enum import StrEnum
@@ -576,11 +577,14 @@ def substitute(expression: BoundExpression, mapping: dict[int, BoundExpression])
     return map_children(expression, lambda child: substitute(child, mapping))
 
 
-def count_readers(plan: PlanNode, table_id: int) -> int:
-    """How many scans of a common table a plan holds, those in subqueries included."""
-    count = 0
-    for part in walk_plan(plan):
-        count += isinstance(part, CommonTableScan) and part.table_id == table_id
-        for expression in expressions(part):
-            count += sum(count_readers(inner, table_id) for inner in subplans(expression))
-    return count
+def count_readers(plan: PlanNode) -> Counter[int]:
+    """How many scans of each common table a plan holds, those in subqueries included."""
+    counts: Counter[int] = Counter()
+    waiting = [plan]
+    while waiting:
+        for part in walk_plan(waiting.pop()):
+            if isinstance(part, CommonTableScan):
+                counts[part.table_id] += 1
+            for expression in expressions(part):
+                waiting += subplans(expression)
+    return counts

@@ -269,14 +269,16 @@ class TableSchema:
     storage_id: int = 0
     layout: RowLayout | None = None
     tags: Tags = field(default_factory=_no_tags)
+    # Filled when a column is looked up for the first time.
+    _places: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def column_index(self, name: str) -> int | None:
         """Position of a column by name, any case; None when there is none."""
-        folded = fold(name)
-        for position, column in enumerate(self.columns):
-            if fold(column.name) == folded:
-                return position
-        return None
+        places = self._places
+        if not places:
+            for position, column in enumerate(self.columns):
+                places.setdefault(fold(column.name), position)
+        return places.get(fold(name))
 
     def index(self, name: str) -> IndexSchema | None:
         """The index of that name, any case."""

@@ -46,11 +46,9 @@ class Members:
             *(member.written for member in self.compiled.values())
         )
         self._leading = [number for table in plan.common_tables for number in _scanned(table.plan)]
+        read = count_readers(plan.source)
         self._unread = [
-            number
-            for table in plan.common_tables
-            if not count_readers(plan.source, table.id)
-            for number in _scanned(table.plan)
+            number for table in plan.common_tables if not read[table.id] for number in _scanned(table.plan)
         ]
 
     def attach(self, runtime: MutationRuntime) -> None:

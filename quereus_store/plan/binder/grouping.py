@@ -28,6 +28,7 @@ from quereus_store.plan.expressions import (
     Column,
     ColumnRef,
     Literal,
+    Places,
     reference,
 )
 from quereus_store.plan.nodes import Aggregate, PlanNode
@@ -43,8 +44,8 @@ class Grouping:
     """The grouping of one SELECT: its keys, and the aggregates that its clauses turn out to need."""
 
     __slots__ = (
+        "_calls",
         "aggregate_columns",
-        "aggregates",
         "by_input",
         "environment",
         "expression_keys",
@@ -62,18 +63,22 @@ class Grouping:
         self.by_input: dict[int, Column] = {}
         self.expression_keys: list[tuple[nodes.Expression, Column]] = []
         self.sets: tuple[tuple[int, ...], ...] | None = None
-        self.aggregates: list[AggregateCall] = []
+        self._calls = Places()
         self.aggregate_columns: list[Column] = []
+
+    @property
+    def aggregates(self) -> list[AggregateCall]:
+        """The calls, each once."""
+        return self._calls.items
 
     def add(self, call: AggregateCall) -> BoundExpression:
         """The column of an aggregate; the same call twice is one."""
-        for known, column in zip(self.aggregates, self.aggregate_columns, strict=True):
-            if known == call:
-                return reference(column)
-        column = self.environment.column(call.function.name, call.type, call.nullable)
-        self.aggregates.append(call)
-        self.aggregate_columns.append(column)
-        return reference(column)
+        place = self._calls.of(call)
+        if place == len(self.aggregate_columns):
+            self.aggregate_columns.append(
+                self.environment.column(call.function.name, call.type, call.nullable)
+            )
+        return reference(self.aggregate_columns[place])
 
     def indicator(self, node: nodes.FunctionCall) -> BoundExpression:
         """``grouping(key, ...)``; raises ERROR for an argument that is no key."""

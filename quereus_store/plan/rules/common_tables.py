@@ -1,7 +1,7 @@
 """A common table that is read once, and not asked to be materialized, moves to its reader.
 
-There the filters around it reach its tables.  One that is read in a subquery
-stays shared, since a subquery may run many times.
+There the filters around it reach its tables.  The reader may be another common table that stays.  One that
+is read in a subquery stays shared, since a subquery may run many times.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from quereus_store.plan.analysis import is_deterministic
 from quereus_store.plan.expressions import reference
 from quereus_store.plan.optimizer import RuleContext
 
+_DEEP = 60
+"""Plans of so many levels do not get deeper: Python follows them no further than its stack goes."""
+
 
 def inline_common_tables(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Inline what may be inlined in every WITH."""
@@ -22,18 +25,64 @@ def inline_common_tables(plan: nodes.PlanNode, context: RuleContext) -> nodes.Pl
 def _inline(node: nodes.PlanNode) -> nodes.PlanNode:
     if not isinstance(node, nodes.With):
         return node
-    kept: list[nodes.CommonTable] = []
-    body = node.body
-    remaining = list(node.tables)
-    while remaining:
-        table = remaining.pop()
-        if _may_move(table) and _mentions(body, remaining, kept, table.id) == (1, 0):
-            body = _put(body, table)
+    readers = nodes.count_readers(node)
+    mentions = Mentions(node.body)
+    moving: list[nodes.CommonTable] = []
+    kept: set[int] = set()
+    for table in reversed(node.tables):
+        depth = mentions.depth_of_only(table.id)
+        if depth is not None and readers[table.id] == 1 and _may_move(table):
+            moving.append(table)
+            mentions.add(table.plan, depth)
         else:
-            kept.insert(0, table)
-    if not kept:
-        return body
-    return replace(node, tables=tuple(kept), body=body)
+            kept.add(table.id)
+            mentions.add(table.plan, 0)
+    if not moving:
+        return node
+    plans: dict[int, nodes.PlanNode] = {}
+
+    def place(part: nodes.PlanNode) -> nodes.PlanNode:
+        plan = plans.get(part.table_id) if isinstance(part, nodes.CommonTableScan) else None
+        return (
+            part if plan is None else nodes.Project(part.columns, plan, tuple(map(reference, plan.columns)))
+        )
+
+    tables = []
+    for table in node.tables:
+        plan = nodes.bottom_up(table.plan, place)
+        if table.id in kept:
+            tables.append(table if plan is table.plan else replace(table, plan=plan))
+        else:
+            plans[table.id] = plan
+    body = nodes.bottom_up(node.body, place)
+    return replace(node, tables=tuple(tables), body=body) if tables else body
+
+
+class Mentions:
+    """Where common tables are read in places that run once: not in a recursion's step or a lateral side."""
+
+    def __init__(self, body: nodes.PlanNode) -> None:
+        self._depths: dict[int, list[int]] = {}
+        self.add(body, 0)
+
+    def add(self, plan: nodes.PlanNode, depth: int) -> None:
+        """The mentions in a plan that stands so deep."""
+        waiting = [(plan, depth)]
+        while waiting:
+            node, depth = waiting.pop()
+            if isinstance(node, nodes.CommonTableScan):
+                self._depths.setdefault(node.table_id, []).append(depth)
+            elif isinstance(node, nodes.Recursion):
+                waiting.append((node.seed, depth + 1))
+            elif isinstance(node, nodes.Join) and node.lateral:
+                waiting.append((node.left, depth + 1))
+            else:
+                waiting += [(child, depth + 1) for child in nodes.inputs(node)]
+
+    def depth_of_only(self, table_id: int) -> int | None:
+        """How deep the only mention of a table stands; None if there are others, or it is deep already."""
+        depths = self._depths.get(table_id, ())
+        return depths[0] if len(depths) == 1 and depths[0] < _DEEP else None
 
 
 def _may_move(table: nodes.CommonTable) -> bool:
@@ -43,34 +92,3 @@ def _may_move(table: nodes.CommonTable) -> bool:
         and not isinstance(table.plan, nodes.Recursion)
         and is_deterministic(table.plan)
     )
-
-
-def _mentions(
-    body: nodes.PlanNode, earlier: list[nodes.CommonTable], later: list[nodes.CommonTable], table_id: int
-) -> tuple[int, int]:
-    """How often a table is read directly in the body, and how often elsewhere."""
-    direct = _direct(body, table_id)
-    return direct, nodes.count_readers(body, table_id) - direct + sum(
-        nodes.count_readers(table.plan, table_id) for table in (*earlier, *later)
-    )
-
-
-def _direct(body: nodes.PlanNode, table_id: int) -> int:
-    """Mentions that run once: not those within a recursion's step or a lateral side."""
-    if isinstance(body, nodes.CommonTableScan):
-        return int(body.table_id == table_id)
-    if isinstance(body, nodes.Recursion):
-        return _direct(body.seed, table_id)
-    if isinstance(body, nodes.Join) and body.lateral:
-        return _direct(body.left, table_id)
-    return sum(_direct(child, table_id) for child in nodes.inputs(body))
-
-
-def _put(body: nodes.PlanNode, table: nodes.CommonTable) -> nodes.PlanNode:
-    def place(node: nodes.PlanNode) -> nodes.PlanNode:
-        if isinstance(node, nodes.CommonTableScan) and node.table_id == table.id:
-            references = tuple(map(reference, table.plan.columns))
-            return nodes.Project(node.columns, table.plan, references)
-        return node
-
-    return nodes.bottom_up(body, place)

@@ -10,7 +10,7 @@ from quereus_store.execute.codegen.compiler import QueryCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.registry import guarded_evaluate
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, SortTerm
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, Places, SortTerm
 from quereus_store.types.sortkeys import identity_key, order_key
 
 
@@ -18,13 +18,16 @@ from quereus_store.types.sortkeys import identity_key, order_key
 class Collected:
     """The expressions whose values every group collects, in order, each once."""
 
-    expressions: list[BoundExpression] = field(default_factory=list)
+    places: Places = field(default_factory=Places)
+
+    @property
+    def expressions(self) -> list[BoundExpression]:
+        """The expressions."""
+        return self.places.items
 
     def slot(self, expression: BoundExpression) -> int:
         """Position of an expression's values in what a row contributes."""
-        if expression not in self.expressions:
-            self.expressions.append(expression)
-        return self.expressions.index(expression)
+        return self.places.of(expression)
 
 
 def counts_rows(call: AggregateCall) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, constant_value, operator
 from quereus_store.execute.codegen.operators.rows import row_identity
@@ -15,10 +17,11 @@ from quereus_store.plan.expressions import subplans
 def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
     """Each table becomes a function; the rows are kept where several readers want them."""
     module = compiler.module
+    counts = _readings(node, 1, Counter())
     for table in node.tables:
         rows = compiler.rows_of(table.plan)
         name = module.name("table_")
-        kept = _count(node, table.id) > 1
+        kept = counts[table.id] > 1
         with module.block(f"def {name}():"):
             if kept and compiler.memory_limit and not table.shared:
                 module.line(f"return {module.helper(Replay)}({rows}, {compiler.share()})")
@@ -40,20 +43,19 @@ def with_tables(compiler: QueryCompiler, node: nodes.With) -> Pipeline:
     return compiler.open(node.body)
 
 
-def _count(plan: nodes.PlanNode, table_id: int) -> int:
-    """How often a common table may be read; a mention that may run repeatedly counts as several."""
-    count = 0
+def _readings(plan: nodes.PlanNode, weight: int, counts: Counter[int]) -> Counter[int]:
+    """How often each common table may be read; a mention that may run repeatedly counts as several."""
     for part in nodes.walk_plan(plan):
-        if isinstance(part, nodes.CommonTableScan) and part.table_id == table_id:
-            count += 1
+        if isinstance(part, nodes.CommonTableScan):
+            counts[part.table_id] += weight
         if isinstance(part, nodes.Recursion):
-            count += _count(part.step, table_id)
+            _readings(part.step, weight, counts)
         if isinstance(part, nodes.Join) and part.lateral:
-            count += _count(part.right, table_id)
+            _readings(part.right, weight, counts)
         for expression in nodes.expressions(part):
             for inner in subplans(expression):
-                count += 2 * _count(inner, table_id)
-    return count
+                _readings(inner, 2 * weight, counts)
+    return counts
 
 
 @operator(nodes.CommonTableScan)

@@ -14,7 +14,7 @@ from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.windows import SpillingWindow
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.plan import nodes
-from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef
+from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Places
 from quereus_store.types.sortkeys import identity_key, order_key
 
 
@@ -23,15 +23,18 @@ class _Wide:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.ids = list(column_ids(columns))
-        self.computed: list[BoundExpression] = []
+        self._at = {column: place for place, column in enumerate(self.ids)}
+        self._places = Places()
+
+    @property
+    def computed(self) -> list[BoundExpression]:
+        """The other expressions."""
+        return self._places.items
 
     def position(self, expression: BoundExpression) -> int:
         """Where an expression's value stands in a row."""
-        if isinstance(expression, ColumnRef) and expression.id in self.ids:
-            return self.ids.index(expression.id)
-        if expression not in self.computed:
-            self.computed.append(expression)
-        return len(self.ids) + self.computed.index(expression)
+        place = self._at.get(expression.id) if isinstance(expression, ColumnRef) else None
+        return len(self.ids) + self._places.of(expression) if place is None else place
 
 
 @operator(nodes.Window)
