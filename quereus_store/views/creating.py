@@ -321,7 +321,7 @@ def _wrong_key(table: TableSchema, derived: PrimaryKey) -> _Detail:
     if len(ours) != len(theirs):
         text = (
             f"body derives a {len(theirs)}-column primary key but the table declares {len(ours)} (a body"
-            " `order by` seeds the derived key …)"
+            " `order by` seeds the derived key, whose columns it then begins with)"
         )
         return text, True
     for position, (own, other) in enumerate(zip(ours, theirs, strict=True), 1):

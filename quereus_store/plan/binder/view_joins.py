@@ -22,7 +22,7 @@ from quereus_store.plan.binder.view_bodies import (
     shown_column,
     with_listed_names,
 )
-from quereus_store.schema.manager import parent_of
+from quereus_store.schema.manager import parent_key, parent_of
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
 
@@ -336,14 +336,30 @@ def equated_columns(view: JoinView) -> Iterator[tuple[tuple[int, str], tuple[int
 
 
 def references_between(view: JoinView, catalog: Catalog) -> list[tuple[int, int]]:
-    """The foreign keys between sides, as child and parent."""
-    return [
-        (index, at)
-        for index, side in enumerate(view.sides)
-        for key in side.table.foreign_keys
-        for at, other in enumerate(view.sides)
-        if at != index and parent_of(catalog, side.table, key) is other.table
-    ]
+    """The foreign keys between sides, as child and parent.
+
+    Of two that point at each other, only the one along which the view joins binds its rows: in a self-join each
+    side might refer to the other, and the condition says which one does.
+    """
+    equated = {
+        frozenset(((left[0], fold(left[1])), (right[0], fold(right[1]))))
+        for left, right in equated_columns(view)
+    }
+    found: list[tuple[int, int]] = []
+    joined: set[tuple[int, int]] = set()
+    for index, side in enumerate(view.sides):
+        for key in side.table.foreign_keys:
+            for at, other in enumerate(view.sides):
+                if at == index or parent_of(catalog, side.table, key) is not other.table:
+                    continue
+                found.append((index, at))
+                pairs = zip(key.columns, parent_key(other.table, key) or (), strict=False)
+                names = [(side.table.columns[own].name, other.table.columns[its].name) for own, its in pairs]
+                if names and all(
+                    frozenset(((index, fold(own)), (at, fold(its)))) in equated for own, its in names
+                ):
+                    joined.add((index, at))
+    return [pair for pair in found if pair in joined or pair[::-1] not in joined]
 
 
 def parents_first(view: JoinView, sides: Iterable[int], catalog: Catalog) -> list[int]:
