@@ -338,8 +338,8 @@ def equated_columns(view: JoinView) -> Iterator[tuple[tuple[int, str], tuple[int
 def references_between(view: JoinView, catalog: Catalog) -> list[tuple[int, int]]:
     """The foreign keys between sides, as child and parent.
 
-    Of two that point at each other, only the one along which the view joins binds its rows: in a self-join each
-    side might refer to the other, and the condition says which one does.
+    Of two that point at each other, only the one along which the view joins binds its rows: in a self-join
+    each side might refer to the other, and the condition says which one does.
     """
     equated = {
         frozenset(((left[0], fold(left[1])), (right[0], fold(right[1]))))
