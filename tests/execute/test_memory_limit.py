@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import marshal
 import os
 import tracemalloc
 from collections.abc import Iterator
@@ -187,6 +188,36 @@ def test_random_queries(seed: int, spilled: Files) -> None:
     assert spilled.made > 3
     assert spilled.open == 0
     world.close()
+
+
+@pytest.mark.parametrize("kind", ["join", "left join", "full join"])
+def test_many_matches_are_written_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    written = 0
+    put = files.SpillFile.put
+
+    def counting(file: files.SpillFile, rows: list[Any]) -> tuple[int, int]:
+        nonlocal written
+        place = put(file, rows)
+        written += place[1]
+        return place
+
+    monkeypatch.setattr(files.SpillFile, "put", counting)
+    with quereus_store.connect() as con:
+        con.executescript(
+            "create table a (id integer primary key, k integer); create table b as select * from a"
+        )
+        con.executemany("insert into a values (?, ?)", [(n, n * 7 % 13) for n in range(700)])
+        con.executemany("insert into b values (?, ?)", [(n, n * 5 % 11) for n in range(4000)])
+        sql = f"select a.id, b.id from a {kind} b on a.k = b.k"
+        expected = con.execute(sql).fetchall()
+        assert written == 0
+        con.execute("pragma memory_limit = 60000")
+        assert con.execute(sql).fetchall() == expected
+        both = len(
+            marshal.dumps(con.execute("select 1, id, k from a union all select 1, id, k from b").fetchall())
+        )
+        assert len(expected) > 200_000
+        assert both < written < 5 * both
 
 
 def test_changes_read_through_files_too(con: Connection, spilled: Files) -> None:

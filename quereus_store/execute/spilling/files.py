@@ -18,6 +18,9 @@ from quereus_store.execute.spilling.sizes import about_size
 
 Row = tuple[Any, ...]
 
+Place = tuple[int, int]
+"""Where a chunk begins in a file, and how long it is."""
+
 LEAST_SHARE = 16_384
 """No operator gets less than this, however small the limit: smaller chunks would only take time."""
 
@@ -38,21 +41,26 @@ class SpillFile:
         """A new, empty run."""
         return Run(self)
 
-    def write(self, rows: list[Row]) -> list[tuple[int, int]]:
+    def write(self, rows: list[Row]) -> list[Place]:
         """Append rows as chunks of a fitting size; their places."""
         places = []
         step = max(1, self._chunk_size * len(rows) // max(about_size(rows), 1))
         for start in range(0, len(rows), step):
-            data = marshal.dumps(rows[start : start + step])
-            self._file.seek(self._end)
-            written = self._file.write(data)
-            while written < len(data):
-                written += self._file.write(data[written:])
-            places.append((self._end, len(data)))
-            self._end += len(data)
+            places.append(self.put(rows[start : start + step]))
         return places
 
-    def read(self, place: tuple[int, int]) -> list[Row]:
+    def put(self, rows: list[Row]) -> Place:
+        """Append rows as one chunk; its place."""
+        data = marshal.dumps(rows)
+        self._file.seek(self._end)
+        written = self._file.write(data)
+        while written < len(data):
+            written += self._file.write(data[written:])
+        place = (self._end, len(data))
+        self._end += len(data)
+        return place
+
+    def read(self, place: Place) -> list[Row]:
         """The rows of one chunk."""
         start, size = place
         self._file.seek(start)
@@ -85,7 +93,7 @@ class Run:
 
     def __init__(self, file: SpillFile) -> None:
         self._file = file
-        self._places: list[tuple[int, int]] = []
+        self._places: list[Place] = []
 
     def extend(self, rows: list[Row]) -> None:
         """Add rows; they are written at once."""

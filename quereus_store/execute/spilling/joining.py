@@ -2,25 +2,33 @@
 
 Of a hash join both sides are partitioned by the hash of their keys.
 
-A pair of partitions is then joined as always.  What comes of them is merged by the number of the left row,
-so that rows come in the order of the left side, and the matches of one row in the order of the right.
+A pair of partitions is then joined as always.  What comes of them is merged by the number of the left row, so
+that rows come in the order of the left side, and the matches of one row in the order of the right.  A long
+list of matches is written once for all left rows that have it, and read again for each: so no more is
+written than the two sides, however many pairs they make.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, count, groupby, islice
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any
 
 from quereus_store.execute.codegen.kernels import BATCH_SIZE
-from quereus_store.execute.spilling.files import Partitions, Row, Run, SpillFile
+from quereus_store.execute.spilling.files import Partitions, Place, Row, Run, SpillFile
 from quereus_store.execute.spilling.replay import Replay
 from quereus_store.execute.spilling.sizes import about_size, rows_size
 from quereus_store.execute.spilling.sorting import merged
 
 _DEEPEST = 5
+
+_FEW_MATCHES = 8
+"""So many matches are written with each left row that has them."""
+
+_FILE_TO_MEMORY = 16
+"""Matches kept to be used again take this part of the share in the file, several times as much in memory."""
 
 Batches = Iterable[list[Row]]
 Key = Callable[[Row], Any]
@@ -72,7 +80,7 @@ class SpillingJoin:
                 parts.add((key(row), row) for row in batch)
             parts.flush()
             runs = self._joined(file, left, parts)
-            yield from _regrouped(merged(file, runs, itemgetter(0)))
+            yield from _with_matches(file, merged(file, runs, itemgetter(0)), self.share)
         finally:
             self._end(file)
 
@@ -101,7 +109,7 @@ class SpillingJoin:
             yield [(row, find(key(row)) or []) for row in batch]
 
     def _join(self, file: SpillFile, left: Run, right: Run, level: int, runs: list[Run]) -> None:
-        """Join a pair of partitions; adds runs of (number, left row, right row or None) in left order."""
+        """Join two partitions; adds runs of (number, left row, matches or their place) in left order."""
         if not left and not (self.keeps_right and right):
             return
         table: dict[Any, list[Row]] = defaultdict(list)
@@ -116,7 +124,7 @@ class SpillingJoin:
                 return
         self._fits(right)
         run = file.run()
-        run.add_all(self._matches(left, table))
+        run.add_all(self._matches(file, left, table))
         if run:
             runs.append(run)
 
@@ -134,16 +142,22 @@ class SpillingJoin:
         for mine, theirs in zip(others.runs, parts.runs, strict=True):
             self._join(file, mine, theirs, level + 1, runs)
 
-    def _matches(self, left: Run, table: dict[Any, list[Row]]) -> Iterator[Row]:
+    def _matches(self, file: SpillFile, left: Run, table: dict[Any, list[Row]]) -> Iterator[Row]:
         find, key = table.get, self.left_key
-        most = 1 if self.one_match else None
+        places: dict[Any, Place] = {}
         for number, row in left.rows():
-            matches = find(key(row))
-            if matches:
-                for match in islice(matches, most):
-                    yield (number, row, match)
-            elif self.keeps_unmatched:
-                yield (number, row, None)
+            value = key(row)
+            matches = find(value)
+            if not matches:
+                if self.keeps_unmatched:
+                    yield (number, row, [])
+            elif self.one_match or len(matches) <= _FEW_MATCHES:
+                yield (number, row, matches[:1] if self.one_match else matches)
+            else:
+                place = places.get(value)
+                if place is None:
+                    place = places[value] = file.put(matches)
+                yield (number, row, place)
 
 
 class SpillingFullJoin(SpillingJoin):
@@ -198,15 +212,24 @@ class SpillingFullJoin(SpillingJoin):
         self._partitions.append(right)
 
 
-def _regrouped(batches: Batches) -> Iterator[list[Matched]]:
-    """Left rows with their matches, from rows of (number, left row, right row or None)."""
-    rows = (row for batch in batches for row in batch)
+def _with_matches(file: SpillFile, batches: Batches, share: int) -> Iterator[list[Matched]]:
+    """Left rows with their matches, from rows of (number, left row, matches or their place)."""
+    known: dict[Place, list[Row]] = {}
+    held = 0
     waiting: list[Matched] = []
     size = 0
-    for _, group in groupby(rows, itemgetter(0)):
-        items = list(group)
-        waiting.append((items[0][1], [item[2] for item in items if item[2] is not None]))
-        size += len(items)
+    for _, row, matches in chain.from_iterable(batches):
+        if type(matches) is tuple:
+            place = matches
+            matches = known.get(place)
+            if matches is None:
+                held += place[1]
+                if held > share // _FILE_TO_MEMORY:
+                    known.clear()
+                    held = place[1]
+                matches = known[place] = file.read(place)
+        waiting.append((row, matches))
+        size += len(matches) or 1
         if size >= BATCH_SIZE // 4:
             yield waiting
             waiting, size = [], 0
