@@ -287,7 +287,13 @@ def column_info(context: IntrospectionContext, name: Value) -> Iterator[_Row]:
             yield (relation.schema, relation.name, position, column.name, _yes(kept), base_table, base_column)
         return
     lineage = context.lineage(relation)
-    for position, (column_name, origin) in enumerate(zip(lineage.column_names, lineage.columns, strict=True)):
+    names, origins = lineage.column_names, lineage.columns
+    if isinstance(relation, TableSchema):
+        # A stale one is read by the columns that it has and written by those of its body.
+        written = dict(zip(map(fold, names), origins, strict=True))
+        names = tuple(column.name for column in relation.columns)
+        origins = tuple(written.get(fold(name), ColumnLineage(False)) for name in names)
+    for position, (column_name, origin) in enumerate(zip(names, origins, strict=True)):
         flag = _yes(origin.updatable)
         base_table, base_column = origin.base_table, origin.base_column
         yield (relation.schema, relation.name, position, column_name, flag, base_table, base_column)

@@ -21,6 +21,7 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.statements.policy import check_policy
 from quereus_store.execute.transactions import Transaction
 from quereus_store.plan.binder.relations import stale
+from quereus_store.plan.binder.view_bodies import declared_otherwise
 from quereus_store.schema.dependencies import relations_read
 from quereus_store.schema.manager import MAIN, find_in_schema, put_table, tables_of
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
@@ -173,11 +174,7 @@ def reshaped(session: Session, transaction: Transaction, table: TableSchema, bod
     names = table.derivation.columns
     produced = len(body.plan.columns)
     if names and len(names) != produced:
-        raise sql_error(
-            StatusCode.ERROR,
-            f"materialized view '{table.qualified_name}' was declared with {len(names)} columns but its body"
-            f" now produces {produced} after a source change — drop and recreate",
-        )
+        raise declared_otherwise(table, produced)
     columns = distinct_columns(body, names)
     columns = keeping_not_null(columns, seeded(table, body))
     columns, key = with_key_collation(columns, physical_key(body, columns), table.module_arguments)

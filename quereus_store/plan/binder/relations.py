@@ -59,7 +59,7 @@ def scan_table(
 ) -> TableScan:
     """A scan of all columns of a table; ERROR for a stale one whose body cannot be planned any more."""
     if table.derivation is not None and table.derivation.stale:
-        _check_plannable(environment, table, table.derivation, position)
+        check_plannable(environment, table, table.derivation, position)
     environment.context.references.tables[table.schema, table.name] = table
     columns = row_columns(environment, table)
     return TableScan(columns, table, tuple(range(len(columns))), alias, committed)
@@ -78,9 +78,10 @@ def scan_committed(environment: Environment, table: TableSchema, alias: str | No
     return TableFunctionScan(columns, rows, (), alias)
 
 
-def _check_plannable(
+def check_plannable(
     environment: Environment, table: TableSchema, derivation: Derivation, position: SourcePosition | None
 ) -> None:
+    """Raise ERROR where the body of a stale maintained table cannot be planned any more."""
     catalog = environment.context.catalog
     for view in derivation.views:
         catalog = put_view(catalog, view)

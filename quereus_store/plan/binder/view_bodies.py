@@ -26,7 +26,7 @@ from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
 from quereus_store.plan.binder import queries
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder
-from quereus_store.plan.binder.relations import expand_view, find_relation
+from quereus_store.plan.binder.relations import check_plannable, expand_view, find_relation
 from quereus_store.plan.binder.scopes import FromScope, RowImage, RowScope, Scope, Source
 from quereus_store.plan.binder.syntax import contains_aggregate
 from quereus_store.plan.expressions import BoundExpression, Column, reference
@@ -153,8 +153,26 @@ def open_maintained(
     assert derivation is not None
     environment.context.references.tables[table.schema, table.name] = table
     inner = environment.inside_stored_body(table.schema, (table.schema, table.name))
-    names = [column.name for column in table.columns]
+    names: Sequence[str] | None = [column.name for column in table.columns]
+    if derivation.stale:
+        # The stored columns are those of another time; what is written to is the body as it is now.
+        check_plannable(environment, table, derivation, position)
+        names = derivation.columns
+        produced = _width(inner, derivation.query)
+        if names is not None and len(names) > produced:
+            raise declared_otherwise(table, produced).located(position)
     return open_body(inner, derivation.query, names, table.name, "materialized view", table.schema, position)
+
+
+def declared_otherwise(table: TableSchema, produced: int) -> Error:
+    """The error for a maintained table whose list of names does not fit its body any more."""
+    assert table.derivation is not None
+    declared = len(table.derivation.columns or ())
+    return sql_error(
+        StatusCode.ERROR,
+        f"materialized view '{table.qualified_name}' was declared with {declared} columns but its body"
+        f" now produces {produced} after a source change — drop and recreate",
+    )
 
 
 def open_body(
@@ -168,9 +186,11 @@ def open_body(
     members: Sequence[nodes.CommonTableExpression] = (),
 ) -> WritableView:
     """A body under ``names`` (its own if None); ``members`` are common tables that it may read through."""
-    if names is None or (word != "view" and len(names) < _width(environment, query)):
-        plan = queries.bind_query_in(environment, query)
-        own = [column.name for column in plan.columns]
+    if names is None or word not in ("view", "materialized view"):
+        own = [column.name for column in queries.bind_query_in(environment, query).columns]
+        if names is not None and len(names) > len(own):
+            text = f"'{name}' has {len(names)} declared columns but produces {len(own)}"
+            raise sql_error(StatusCode.ERROR, text, position)
         names = [*(names or ()), *own[len(names or ()) :]]
     select = plain_select(environment, query, name, word, position)
     select = with_listed_names(environment, query, select, names)
