@@ -95,9 +95,11 @@ def _classified(plan: plans.PlanNode, scan: plans.TableScan) -> tuple[str, list[
             return "row", [f"pk{number}" for number in range(len(key))]
     for part in plans.walk_plan(plan):
         if isinstance(part, plans.Aggregate) and part.keys and any(p is scan for p in plans.walk_plan(part)):
-            names = [key.name for key in part.keys if isinstance(key, ColumnRef) and key.id in own]
-            if len(names) == len(part.keys):
-                return "group", names
+            keys = [key for key in part.keys if isinstance(key, ColumnRef) and key.id in own]
+            grouped = {place[key.id] for key in keys}
+            fixes_row = any(key and set(key) <= grouped for key in _unique_keys(scan.table))
+            if fixes_row and len(keys) == len(part.keys):
+                return "group", [key.name for key in keys]
     return "global", None
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quereus_store.errors import Error
+from quereus_store.execute.counting import rule_context
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.prepared import rule_context
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import BindContext
 from quereus_store.plan.binder.rows import bind_row_expression

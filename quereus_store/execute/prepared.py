@@ -8,7 +8,7 @@ that the plan reads whole has grown a lot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import operators  # noqa: F401 - fills the compiler's table
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query, every_node
 from quereus_store.execute.codegen.metering import Meters
+from quereus_store.execute.counting import RowCounts, rule_context
 from quereus_store.execute.dml import CompiledMutation, compile_mutation
 from quereus_store.execute.dml.runtime import MutationRuntime
 from quereus_store.execute.engine import Engine
@@ -36,7 +37,7 @@ from quereus_store.plan.nodes import (
     free_columns,
     walk_plan,
 )
-from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.plan.optimizer import optimize
 from quereus_store.plan.stored import StoredQuery
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.sql import nodes
@@ -62,15 +63,15 @@ class Scanned:
     tables: tuple[tuple[TableSchema, float], ...]
     runs: int = 0
 
-    def outgrown(self, engine: Engine) -> bool:
+    def outgrown(self, row_count: RowCounts) -> bool:
         """Whether it is time to look, and a table is large now and has ten times the rows it had."""
         self.runs += 1
         if self.runs % _RUNS_BETWEEN_LOOKS:
             return False
-        return any(engine.row_count(table) > _GROWTH * max(rows, _SMALL) for table, rows in self.tables)
+        return any(row_count(table) > _GROWTH * max(rows, _SMALL) for table, rows in self.tables)
 
 
-def scanned_by(plan: PlanNode, row_count: Callable[[TableSchema], float]) -> Scanned | None:
+def scanned_by(plan: PlanNode, row_count: RowCounts) -> Scanned | None:
     """What a plan reads whole, in subqueries too; None if it is nothing."""
     tables = {id(node.table): node.table for node in every_node(plan) if isinstance(node, TableScan)}
     if not tables:
@@ -263,7 +264,7 @@ def prepare_mutation(
         context.catalog.version,
         plan,
         compiled,
-        scanned=scanned_by(compiled.source_plan, engine.row_count),
+        scanned=scanned_by(compiled.source_plan, context.row_count or engine.row_count),
         writes_first=_writes_first(engine, (compiled,)),
     )
 
@@ -291,11 +292,6 @@ def _with_shared_tables(plan: PlanNode) -> PlanNode:
 def with_members(plan: PlanNode) -> tuple[CommonTable, ...]:
     """The common tables of a query, which its data-modifying members may read."""
     return tuple([table for node in walk_plan(plan) if isinstance(node, With) for table in node.tables])
-
-
-def rule_context(engine: Engine, context: BindContext) -> RuleContext:
-    """What the optimizer is given for a statement."""
-    return RuleContext(engine, context.number, context.options)
 
 
 def parameter_types(parameters: Parameters) -> dict[int | str, Any]:

@@ -29,6 +29,7 @@ from quereus_store.execute.assertions import AssertionGuard
 from quereus_store.execute.batches import MUTATIONS as _MUTATIONS
 from quereus_store.execute.batches import run_many
 from quereus_store.execute.codegen.metering import Meters
+from quereus_store.execute.counting import OwnCounts
 from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
@@ -270,9 +271,10 @@ class Session:
 
     def bind_context(self, transaction: ReadView, parameters: Mapping[Any, Any]) -> BindContext:
         """What the binder is told for a statement of this session."""
-        return self.engine.bind_context(
+        context = self.engine.bind_context(
             transaction.catalog, self.schema_path, self.options, parameters, transaction.started_with
         )
+        return replace(context, row_count=OwnCounts(transaction)) if transaction.writes else context
 
     def kept_statement(self, key: Any, transaction: ReadView) -> Any:
         """What is kept under a key and still holds for the transaction's catalog and the options."""
@@ -281,7 +283,7 @@ class Session:
             kept is not None
             and kept.catalog_version == transaction.catalog.version
             and kept.options_version == self.options_version
-            and (kept.scanned is None or not kept.scanned.outgrown(self.engine))
+            and (kept.scanned is None or not kept.scanned.outgrown(transaction.row_count))
         ):
             return kept
         return None
@@ -319,7 +321,7 @@ class Session:
         if (
             statement.catalog_version == transaction.catalog.version
             and statement.options_version == self.options_version
-            and (scanned is None or not scanned.outgrown(self.engine))
+            and (scanned is None or not scanned.outgrown(transaction.row_count))
         ):
             return statement
         made = self._prepare(statement.statement, transaction, parameters, nullable=nullable)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
-from quereus_store.schema.objects import Catalog, fold
+from quereus_store.schema.objects import Catalog, TableSchema, fold
 
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
@@ -80,7 +80,10 @@ class ReadView:
     catalog that was found, and ``reshapes`` is what has been done to stored rows since by altering tables.
     """
 
-    __slots__ = ("_readers", "catalog", "engine", "primary", "reshapes", "started_with")
+    __slots__ = ("__weakref__", "_readers", "catalog", "engine", "primary", "reshapes", "started_with")
+
+    writes = False
+    """Whether it may see rows that are not committed."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -108,6 +111,10 @@ class ReadView:
         if found is None:
             found = readers[name] = engine.module(name).begin_read()
         return found
+
+    def row_count(self, table: TableSchema) -> float:
+        """About how many rows a table has, as its module plans with."""
+        return self.engine.row_count(table)
 
     def release(self) -> None:
         """Let go of the snapshots."""
@@ -191,6 +198,18 @@ class Transaction(ReadView):
         """The module's transaction to read in: what this transaction has written is seen."""
         writer = self._writers.get(fold(module_name))
         return writer.transaction if writer is not None else self.snapshot(module_name)
+
+    @property
+    def writes(self) -> bool:  # type: ignore[override]
+        """Whether it may see rows that are not committed."""
+        return bool(self._writers)
+
+    def row_count(self, table: TableSchema) -> float:
+        """About how many rows a table has, with those that this transaction has written."""
+        writer = self._writers.get(fold(table.module))
+        if writer is None:
+            return self.engine.row_count(table)
+        return self.engine.table(table).count(writer.transaction)
 
     def writer(self, module_name: str) -> Any:
         """The module's writing transaction; BUSY when another connection writes, or has written since."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quereus_store.execute.counting import rule_context
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.prepared import rule_context
 from quereus_store.plan.optimizer import optimize
 from quereus_store.plan.rules.common_tables import inline_common_tables
 from quereus_store.plan.rules.constants import fold_constants

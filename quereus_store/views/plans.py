@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from quereus_store.execute.counting import rule_context
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.prepared import rule_context
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import ColumnRef

@@ -6,22 +6,19 @@ program like any query's; running it hands the rows over in ``rt.given``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from quereus_store.execute.codegen.compiler import compile_query
+from quereus_store.execute.counting import CountedTables, rule_context
 from quereus_store.execute.engine import Engine
-from quereus_store.execute.prepared import rule_context
 from quereus_store.execute.runtime import Runtime
-from quereus_store.modules.contract import AccessPlan, AccessRequest, Row
+from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import BindContext
 from quereus_store.plan.explain import plan_lines
-from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import optimize
-from quereus_store.schema.objects import IndexSchema, TableSchema
-from quereus_store.types import Collation
 
 Given = Sequence[list[Row]]
 
@@ -44,38 +41,16 @@ class GivenRuntime(Runtime):
         self.given = given
 
 
-class GrownTables:
+_GROWN = 20_000.0
+
+
+def grown_tables(engine: Engine) -> CountedTables:
     """The engine's services to rules, with every table taken to be large.
 
     A view is often made before its sources are filled.  Its programs live on, so they must not be
     planned for the few rows there are: an index is used wherever there is one.
     """
-
-    ROWS = 20_000.0
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def collation(self, name: str) -> Collation:
-        """A registered collation."""
-        return self._engine.collation(name)
-
-    def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
-        """The bound predicate of a partial index."""
-        return self._engine.index_predicate(table, index)
-
-    def row_count(self, table: TableSchema) -> float:
-        """About how many rows a table has, or will have."""
-        return max(self.ROWS, self._engine.row_count(table))
-
-    def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
-        """What ANALYZE found out about a table."""
-        return self._engine.statistics(table)
-
-    def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
-        """How the table's module would serve a request of so many rows."""
-        rows = int(self.row_count(table))
-        return self._engine.plan_access(table, replace(request, estimated_rows=rows))
+    return CountedTables(engine, lambda table: max(_GROWN, engine.row_count(table)))
 
 
 class Program:
@@ -85,7 +60,7 @@ class Program:
         self, engine: Engine, context: BindContext, plan: plans.PlanNode, *, grown: bool = False
     ) -> None:
         rules = rule_context(engine, context)
-        self.plan = optimize(plan, replace(rules, services=GrownTables(engine)) if grown else rules)
+        self.plan = optimize(plan, replace(rules, services=grown_tables(engine)) if grown else rules)
         self._engine = engine
         compiled = compile_query(self.plan, engine)
         self._function = compiled.function

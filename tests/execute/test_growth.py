@@ -42,6 +42,26 @@ def test_an_index_is_used_once_there_are_rows_enough(db: Database, sql: str) -> 
     assert ".scan(" not in kept_after(db, sql, ("c5",)).source
 
 
+@pytest.mark.parametrize("sql", ["select id from t where code = ?", "update t set id = id where code = ?"])
+def test_growth_within_the_own_transaction_counts(db: Database, sql: str) -> None:
+    db.session.execute("create table t (id integer primary key, code text)")
+    db.session.execute("create index t_code on t (code)")
+    db.session.execute("begin")
+    assert ".scan(" in kept_after(db, sql, ("c5",), runs=1).source
+    fill(db, 2000)
+    assert ".scan(" not in kept_after(db, sql, ("c5",)).source
+    db.session.execute("commit")
+    assert ".scan(" not in kept_after(db, sql, ("c5",)).source
+
+
+def test_a_statement_prepared_after_the_own_rows_knows_of_them(db: Database) -> None:
+    db.session.execute("create table t (id integer primary key, code text)")
+    db.session.execute("create index t_code on t (code)")
+    db.session.execute("begin")
+    fill(db, 2000)
+    assert ".scan(" not in kept_after(db, "select id from t where code = ?", ("c5",), runs=1).source
+
+
 def test_statements_of_a_batch_use_an_index_too(db: Database) -> None:
     db.session.execute("create table t (id integer primary key, code text)")
     db.session.execute("create index t_code on t (code)")

@@ -20,10 +20,11 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.metering import Meters
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline
+from quereus_store.execute.counting import rule_context
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import BoundExpression, Column, subplans
 from quereus_store.plan.nodes import CommonTable, ParameterRows, PlanNode, Project, Values
-from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.plan.optimizer import optimize
 from quereus_store.schema.objects import ColumnSchema, TableSchema
 from quereus_store.types import ANY, REAL, LogicalType, convert
 from quereus_store.types.values import int_to_float
@@ -53,7 +54,7 @@ class Workshop:
         """The physical plan."""
         if isinstance(plan, ParameterRows) or (isinstance(plan, Values) and plan.rows == ((),)):
             return plan
-        return optimize(plan, RuleContext(self.engine, self.context.number, self.context.options))
+        return optimize(plan, rule_context(self.engine, self.context))
 
     def optimize_all(
         self, expressions: Sequence[BoundExpression], columns: Sequence[Column]

@@ -57,7 +57,8 @@ class BindContext:
     value that it is bound to this time; a slot that is not listed is ANY.  The slots in
     ``nullable_parameters`` may be NULL besides: a batch binds them to many values.
     ``number`` hands out column numbers, unique within the statement.  ``committed`` is the catalog that the
-    transaction began with, where that is another (None elsewhere).
+    transaction began with, where that is another (None elsewhere); ``row_count`` says how large the optimizer
+    takes tables to be, where that is not what their modules plan with.
     """
 
     catalog: Catalog
@@ -71,6 +72,7 @@ class BindContext:
     number: Callable[[], int] = field(default_factory=_numbers)
     references: References = field(default_factory=References)
     committed: Catalog | None = None
+    row_count: Callable[[TableSchema], float] | None = None
 
 
 def stored_path(schema: str) -> tuple[str, ...]:

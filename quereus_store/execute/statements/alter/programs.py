@@ -12,7 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen.compiler import compile_query
-from quereus_store.execute.prepared import rule_context, transactions_for
+from quereus_store.execute.counting import rule_context
+from quereus_store.execute.prepared import transactions_for
 from quereus_store.execute.runtime import Runtime
 from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row
