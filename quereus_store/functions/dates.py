@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from quereus_store.functions.registry import Function, ScalarFunction
-from quereus_store.types.logical import BOOLEAN, INTEGER, REAL, TEXT, LogicalType
+from quereus_store.types.logical import BOOLEAN, INTEGER, NUMERIC, REAL, TEXT, LogicalType
 from quereus_store.types.temporal.accessors import is_iso_date, is_iso_datetime
+from quereus_store.types.temporal.fields import extract
 from quereus_store.types.temporal.modifiers import (
     date_text,
     datetime_text,
@@ -48,4 +49,5 @@ def date_functions() -> list[Function]:
         _moment("epoch_s_frac", epoch_seconds_fraction, REAL),
         _test("IsISODate", is_iso_date),
         _test("IsISODateTime", is_iso_datetime),
+        ScalarFunction("extract", extract, 2, 2, NUMERIC, raises=True),
     ]

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.schema.objects import ColumnSchema, TableSchema, fold
 from quereus_store.sql import nodes
+from quereus_store.sql.clock import clock_call
 from quereus_store.sql.traversal import children, parameters
 from quereus_store.types.conversion import convert
 from quereus_store.types.values import Value
@@ -74,6 +75,8 @@ def check_default(table: TableSchema, column: ColumnSchema) -> None:
         )
     context = {fold(variable.name) for variable in table.context}
     for reference in row_references(expression):
+        if clock_call(reference) is not None and table.column_index(reference.column) is None:
+            continue
         if reference.table is None and fold(reference.column) not in context:
             raise sql_error(
                 StatusCode.ERROR,

@@ -27,6 +27,7 @@ from quereus_store.plan.expressions import Literal
 from quereus_store.schema.manager import put_table
 from quereus_store.schema.objects import Operation, TableSchema, fold
 from quereus_store.sql import nodes, traversal
+from quereus_store.sql.clock import clock_call
 from quereus_store.types import NULL
 
 
@@ -76,7 +77,11 @@ def _changes_rows(expression: nodes.Expression) -> bool:
 
 def _reads_names(expression: nodes.Expression) -> bool:
     """Whether it depends on what the INSERT supplies, or on rows: it is compiled with each INSERT."""
-    return any(isinstance(node, (nodes.Query, nodes.ColumnReference)) for node in traversal.walk(expression))
+    return any(
+        isinstance(node, nodes.Query)
+        or (isinstance(node, nodes.ColumnReference) and clock_call(node) is None)
+        for node in traversal.walk(expression)
+    )
 
 
 def _may_become_right(failure: Error) -> bool:

@@ -26,7 +26,7 @@ from quereus_store.plan.binder.comparisons import (
     simple_case,
 )
 from quereus_store.plan.binder.context import BindContext, Environment
-from quereus_store.plan.binder.scopes import KeyedScope, Scope, resolve
+from quereus_store.plan.binder.scopes import KeyedScope, Scope, lookup, unknown_column
 from quereus_store.plan.expressions import (
     Arithmetic,
     BoundExpression,
@@ -45,6 +45,7 @@ from quereus_store.plan.expressions import (
 )
 from quereus_store.plan.nodes import PlanNode
 from quereus_store.sql import nodes
+from quereus_store.sql.clock import clock_call
 from quereus_store.sql.nodes import BinaryOperator, UnaryOperator
 from quereus_store.types import (
     ANY,
@@ -196,7 +197,13 @@ def scalar(plan: PlanNode, position: SourcePosition | None) -> ScalarSubquery:
 
 @binds(nodes.ColumnReference)
 def _column(binder: ExpressionBinder, node: nodes.ColumnReference) -> BoundExpression:
-    return resolve(binder.scope, node)
+    found = lookup(binder.scope, node)
+    if found is not None:
+        return found
+    clock = clock_call(node)
+    if clock is None:
+        raise unknown_column(node)
+    return binder.bind(clock)
 
 
 @binds(nodes.DefaultValue)

@@ -76,15 +76,15 @@ def ambiguous_column(name: nodes.ColumnReference) -> Error:
     return sql_error(StatusCode.ERROR, f"ambiguous column name: {name.column}", name.position)
 
 
-def resolve(scope: Scope | None, name: nodes.ColumnReference) -> BoundExpression:
-    """What a name means, from the innermost level outward; raises ERROR for an unknown one."""
+def lookup(scope: Scope | None, name: nodes.ColumnReference) -> BoundExpression | None:
+    """What a name means, from the innermost level outward; None for an unknown one."""
     level = scope
     while level is not None:
         found = level.find(name)
         if found is not None:
             return found
         level = level.parent
-    raise unknown_column(name)
+    return None
 
 
 def as_nullable(column: Column) -> Column:

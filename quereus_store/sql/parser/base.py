@@ -139,6 +139,21 @@ class TokenCursor:
             self._closing = _closing_parentheses(self._tokens)
         return self._tokens[min(self._closing[index] + 1, len(self._tokens) - 1)].key
 
+    def argument_words(self) -> frozenset[str] | None:
+        """The words directly within the parenthesis that opens here; None where a comma stands there, too."""
+        if self._closing is None:
+            self._closing = _closing_parentheses(self._tokens)
+        words: set[str] = set()
+        index, end = self.index + 1, self._closing[self.index]
+        while index < end:
+            token = self._tokens[index]
+            if token.key == ",":
+                return None
+            if token.is_word and self._tokens[index - 1].key != "distinct":
+                words.add(token.key)
+            index = self._closing[index] if token.key == "(" else index + 1
+        return frozenset(words)
+
     # Lists
 
     def comma_list(self, item: Callable[[], Item]) -> tuple[Item, ...]:

@@ -73,7 +73,9 @@ class Parser(DeclarationParser):
             "diff": self.diff,
             "apply": self.apply,
             "begin": self.begin,
+            "start": self.start,
             "commit": self.commit,
+            "end": self.commit,
             "rollback": self.rollback,
             "savepoint": self.savepoint,
             "release": self.release,
@@ -122,8 +124,14 @@ class Parser(DeclarationParser):
         self.accept("transaction")
         return BeginTransaction(mode, position=position)
 
+    def start(self) -> Statement:
+        """``start transaction``."""
+        position = self.advance().position
+        self.expect("transaction", "Expected 'TRANSACTION' after 'START'.")
+        return BeginTransaction(None, position=position)
+
     def commit(self) -> Statement:
-        """``commit [transaction]``."""
+        """``commit [transaction]`` or ``end [transaction]``."""
         position = self.advance().position
         self.accept("transaction")
         return CommitTransaction(position=position)

@@ -67,6 +67,7 @@ from quereus_store.sql.nodes import (
     WindowSpecification,
 )
 from quereus_store.sql.parser.base import TokenCursor
+from quereus_store.sql.parser.standard_forms import standard_call, typed_literal
 
 _LONGEST_PARAMETER_NUMBER = 9
 
@@ -302,6 +303,10 @@ class ExpressionParser(TokenCursor):
 
     # Operands
 
+    def plain_operand(self) -> Expression:
+        """An expression that stops before the predicates: what stands before IN in POSITION."""
+        return self.expression(_RELATION + 1)
+
     def operand(self) -> Expression:
         """A primary expression with its ``->``, ``->>`` and COLLATE."""
         left = self.primary()
@@ -413,7 +418,11 @@ class ExpressionParser(TokenCursor):
         position = token.position
         name = self.take_name()
         if self.token.key == "(":
-            return self.call_tail(name, position)
+            return standard_call(self, name, position) or self.call_tail(name, position)
+        if self.token.key == STRING and token.is_word:
+            literal = typed_literal(self, name, position)
+            if literal is not None:
+                return literal
         if self.token.key != "." or not self.is_name(self.peek()):
             return ColumnReference(name, position=position)
         self.advance()

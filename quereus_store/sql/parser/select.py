@@ -15,6 +15,8 @@ from quereus_store.sql.nodes import (
     DefaultValue,
     Expression,
     GroupingElement,
+    Literal,
+    LiteralKind,
     Materialization,
     MembershipFlag,
     NullsPlacement,
@@ -132,15 +134,37 @@ class SelectParser(SourceParser):
         return Query(body, with_clause, order_by, limit, offset, defaults, position=position)
 
     def limit_clause(self) -> tuple[Expression | None, Expression | None]:
-        """``[limit n [offset m] | limit m, n]``."""
-        if not self.accept("limit"):
-            return None, None
-        first = self.expression()
-        if self.accept("offset"):
-            return first, self.expression()
-        if self.accept(","):
-            return self.expression(), first
-        return first, None
+        """``[limit n [offset m] | limit m, n]`` or ``[offset m [rows]] [fetch first [n] rows only]``."""
+        if self.accept("limit"):
+            first = self.expression()
+            if self.token.key == "offset":
+                return first, self.offset()
+            if self.accept(","):
+                return self.expression(), first
+            return first, None
+        offset = self.offset() if self.token.key == "offset" else None
+        if self.at_fetch():
+            return self.fetch(), offset
+        # LIMIT null is no limit.
+        return None if offset is None else Literal(LiteralKind.NULL, None), offset
+
+    def offset(self) -> Expression:
+        """``offset m [row|rows]``."""
+        self.advance()
+        skipped = self.expression()
+        if not self.accept("rows"):
+            self.accept("row")
+        return skipped
+
+    def fetch(self) -> Expression:
+        """``fetch {first|next} [n] {row|rows} only``."""
+        self.advance()
+        self.advance()
+        count = Literal.of(1) if self.token.key in ("row", "rows") else self.expression()
+        if not self.accept("rows"):
+            self.expect("row", "Expected 'ROWS' in FETCH.")
+        self.expect("only", "Expected 'ONLY' after FETCH … ROWS.", got=True)
+        return count
 
     def ordering_terms(self) -> tuple[OrderingTerm, ...]:
         """The terms after ORDER BY."""

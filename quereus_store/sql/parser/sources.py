@@ -194,13 +194,21 @@ class SourceParser(ExpressionParser):
         return self.name_list("Expected column name.", "Expected ')' after column list.")
 
     def at_clause(self) -> bool:
-        """Whether a soft word opens WINDOW, QUALIFY or FOR UPDATE here rather than being an alias."""
+        """Whether a soft word opens WINDOW, QUALIFY, FETCH or FOR UPDATE here rather than being an alias."""
         key = self.token.key
         if key == "qualify":
             return self.starts_operand(1)
         if key == "for":
             return self.at_locking_clause()
-        return self.at_window_clause()
+        return self.at_window_clause() or self.at_fetch()
+
+    def at_fetch(self) -> bool:
+        """Whether ``fetch first 3 rows`` stands here."""
+        return (
+            self.token.key == "fetch"
+            and self.peek_key() in ("first", "next")
+            and (self.peek_key(2) in ("row", "rows") or self.starts_operand(2))
+        )
 
     def at_locking_clause(self) -> bool:
         """Whether ``for update`` or one of its like, which there are not, stands here.

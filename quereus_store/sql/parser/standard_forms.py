@@ -1,0 +1,128 @@
+"""Spellings of the SQL standard that stand for something the language already has.
+
+====================================  =========================================
+``date '2024-03-01'``                 ``cast('2024-03-01' as date)``; likewise TIME, TIMESTAMP, INTERVAL, JSON
+``interval '3' day``                  ``cast('3 day' as timespan)``
+``extract(year from d)``              ``extract('year', d)``
+``position(a in b)``                  ``instr(b, a)``
+``substring(s from 2 for 3)``         ``substring(s, 2, 3)``
+``trim(leading 'x' from s)``          ``ltrim(s, 'x')``; TRAILING ``rtrim``, BOTH or neither ``trim``
+====================================  =========================================
+
+All of these names stay ordinary names: only what could be nothing else is read like this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from quereus_store.errors import SourcePosition
+from quereus_store.sql.lexer import STRING
+from quereus_store.sql.nodes import Cast, Expression, FunctionCall, Literal, LiteralKind, TypeName
+from quereus_store.types.conversion import ConversionFailure, converted
+from quereus_store.types.logical import DATE, DATETIME, JSON, TIME, TIMESPAN, LogicalType
+
+if TYPE_CHECKING:
+    from quereus_store.sql.parser.expressions import ExpressionParser
+
+_LITERAL_TYPES: Mapping[str, LogicalType] = MappingProxyType(
+    {
+        "date": DATE,
+        "time": TIME,
+        "timestamp": DATETIME,
+        "datetime": DATETIME,
+        "interval": TIMESPAN,
+        "timespan": TIMESPAN,
+        "json": JSON,
+    }
+)
+_UNITS = frozenset({"year", "month", "week", "day", "hour", "minute", "second"})
+_TRIMS: Mapping[str, str] = MappingProxyType({"leading": "ltrim", "trailing": "rtrim", "both": "trim"})
+_ARGUMENTS = "Expected ')' after function arguments."
+
+
+def typed_literal(parser: ExpressionParser, word: str, position: SourcePosition) -> Expression | None:
+    """``date '…'`` after its word; None where the word names no type.  Raises ERROR for text that is none."""
+    logical_type = _LITERAL_TYPES.get(word.lower())
+    if logical_type is None:
+        return None
+    text = str(parser.advance().value)
+    if logical_type is TIMESPAN and parser.token.key in _UNITS:
+        text += f" {parser.advance().key}"
+    try:
+        converted(text, logical_type)
+    except ConversionFailure as failure:
+        raise parser.error(str(failure), position) from None
+    literal = Literal(LiteralKind.TEXT, text, position=position)
+    return Cast(literal, TypeName(logical_type.name.lower()), position=position)
+
+
+def standard_call(parser: ExpressionParser, name: str, position: SourcePosition) -> FunctionCall | None:
+    """A call with words between its arguments, at its ``(``; None where it is an ordinary one."""
+    form = _FORMS.get(name.lower())
+    if form is None:
+        return None
+    words = parser.argument_words()
+    if words is None or not words & form.words:
+        return None
+    opening = parser.open_parenthesis("Expected '('.")
+    function, arguments = form.read(parser)
+    parser.close_parenthesis(opening, _ARGUMENTS)
+    return FunctionCall(function, arguments, spelling=function, position=position)
+
+
+class _Form:
+    __slots__ = ("read", "words")
+
+    def __init__(
+        self, words: set[str], read: Callable[[ExpressionParser], tuple[str, tuple[Expression, ...]]]
+    ) -> None:
+        self.words = words
+        self.read = read
+
+
+def _extract(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+    token = parser.advance()
+    field = str(token.value) if token.key == STRING else token.text
+    parser.expect("from", "Expected 'FROM' after the field of EXTRACT.")
+    name = Literal(LiteralKind.TEXT, field.lower(), position=token.position)
+    return "extract", (name, parser.expression())
+
+
+def _position(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+    sought = parser.plain_operand()
+    parser.expect("in", "Expected 'IN' in POSITION.")
+    return "instr", (parser.expression(), sought)
+
+
+def _substring(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+    arguments = [parser.expression()]
+    if parser.accept("from"):
+        arguments.append(parser.expression())
+    else:
+        arguments.append(Literal.of(1))
+    if parser.accept("for"):
+        arguments.append(parser.expression())
+    return "substring", tuple(arguments)
+
+
+def _trim(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+    function = "trim"
+    if parser.token.key in _TRIMS and (parser.peek_key() == "from" or parser.starts_operand(1)):
+        function = _TRIMS[parser.advance().key]
+    characters = None if parser.token.key == "from" else parser.expression()
+    parser.expect("from", "Expected 'FROM' in TRIM.")
+    text = parser.expression()
+    return function, (text,) if characters is None else (text, characters)
+
+
+_FORMS: Mapping[str, _Form] = MappingProxyType(
+    {
+        "extract": _Form({"from"}, _extract),
+        "position": _Form({"in"}, _position),
+        "substring": _Form({"from", "for"}, _substring),
+        "trim": _Form({"from"}, _trim),
+    }
+)
