@@ -130,3 +130,16 @@ def test_a_default_module_for_the_declared_tables(connection: quereus_store.Conn
     tables = connection.database.catalog.schemas["main"].tables
     assert {name: table.module for name, table in tables.items()} == {"t": "other", "u": "memory"}
     assert connection.execute("diff schema main").fetchall() == []
+
+
+def test_a_body_does_not_move_the_table_that_gets_it(connection: quereus_store.Connection) -> None:
+    register(connection, Batched("apart", []))
+    table = (
+        "declare schema main { table source (id integer primary key); table copy (id integer primary key) "
+    )
+    connection.execute(table + "}")
+    connection.execute("apply schema main")
+    connection.execute(table + "using apart maintained as select id from source }")
+    with pytest.raises(quereus_store.ProgrammingError, match="table 'copy' lives in module 'memory'"):
+        connection.execute("apply schema main")
+    assert connection.execute("select count(*) from maintenance_info()").fetchall() == [(0,)]

@@ -247,10 +247,19 @@ def _end_batches(begun: list[SchemaBatches], schema: str, failure: BaseException
 def _check_attached(
     session: Session, transaction: Transaction, declaration: nodes.DeclareSchema, done: Migration
 ) -> None:
-    """A table that got a body has the body's shape now; ERROR if that is not the declared one."""
-    left = _migration(session, transaction, declaration, RenamePolicy.DENY).remade
+    """A table that got a body has the body's shape now; ERROR if that, or its module, is not as declared."""
+    left = _migration(session, transaction, declaration, RenamePolicy.DENY)
+    moved = {fold(name) for name in left.moved}
     for name in done.attached:
-        if fold(name) in left:
+        if fold(name) in moved:
+            table = transaction.catalog.table(declaration.name, name)
+            assert table is not None
+            raise sql_error(
+                StatusCode.ERROR,
+                f"table '{name}' lives in module '{table.module}', and a body does not move it:"
+                " declare it there, or drop it first",
+            )
+        if fold(name) in left.remade:
             raise sql_error(
                 StatusCode.ERROR,
                 f"the body of maintained table '{name}' does not give the columns and key that are declared",

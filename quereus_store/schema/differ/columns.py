@@ -23,6 +23,8 @@ class ColumnSteps:
 
     add: tuple[str, ...] = ()
     alter: tuple[str, ...] = ()
+    retype: tuple[str, ...] = ()
+    """What happens to columns that get another type once they have left the primary key."""
     drop: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     added: tuple[nodes.ColumnDefinition, ...] = ()
@@ -37,7 +39,7 @@ class ColumnSteps:
     @property
     def shape(self) -> tuple[str, ...]:
         """Whatever changes more than tags."""
-        return (*self.add, *self.alter, *self.drop)
+        return (*self.add, *self.alter, *self.retype, *self.drop)
 
     @property
     def fresh(self) -> frozenset[str]:
@@ -49,6 +51,8 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
     """Compare the columns of a declared table with those that exist."""
     add: list[str] = []
     alter: list[str] = []
+    retype: list[str] = []
+    leaving = _key_columns(actual) - _key_columns(declared)
     drop: list[str] = []
     tags: list[str] = []
     added: list[nodes.ColumnDefinition] = []
@@ -68,7 +72,8 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
             add.append(f"ADD COLUMN {render(_with_collation(column, definition))}")
             added.append(definition)
         else:
-            alter += _attribute_steps(column, definition, old)
+            late = column.type is not old.type and fold(column.name) in leaving
+            (retype if late else alter).extend(_attribute_steps(column, definition, old))
             if _form(column) != _form(old):
                 reformed.add(fold(column.name))
             if column.collation != old.collation:
@@ -81,6 +86,7 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
     return ColumnSteps(
         tuple(add),
         tuple(alter),
+        tuple(retype),
         tuple(drop),
         tuple(tags),
         tuple(added),
@@ -88,6 +94,10 @@ def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSc
         frozenset(reformed),
         frozenset(recollated),
     )
+
+
+def _key_columns(table: TableSchema) -> frozenset[str]:
+    return frozenset(fold(table.columns[part.column].name) for part in table.primary_key.parts)
 
 
 def _with_collation(column: ColumnSchema, definition: nodes.ColumnDefinition) -> nodes.ColumnDefinition:

@@ -111,6 +111,7 @@ class Alteration:
             *constraints.rename,
             *constraints.drop,
             *constraints.key,
+            *columns.retype,
             *constraints.add,
         ]
         tags = [*columns.tags, *constraints.tags]
