@@ -163,9 +163,11 @@ class SequencePlan(MutationPlan):
 
     The ``steps`` run in order and read these rows as the given rows of slot 0; so does ``result``, which
     gives RETURNING's rows in the end.  ``table`` is one of those that are written.  ``verdicts`` are
-    columns of the source that hold whether a row passes a CHECK, judged before any step.
+    columns of the source that hold whether a row passes a CHECK, judged before any step.  Of rows with the
+    same value in the column ``once`` only the first counts.
     """
 
     steps: tuple[MutationPlan, ...] = ()
     result: PlanNode | None = None
     verdicts: tuple[tuple[int, CheckConstraint], ...] = ()
+    once: int | None = None

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from quereus_store.execute.codegen.compiler import CompiledQuery, compile_query
+from quereus_store.execute.dml.emission import first_matches
 from quereus_store.execute.dml.generation import Workshop
 from quereus_store.execute.dml.members import shared, tables_needed
 from quereus_store.execute.dml.outcome import MutationOutcome
@@ -71,6 +72,8 @@ class CompiledSequence:
             if isinstance(node, MutationScan):
                 runtime.mutation_rows(node.mutation_id)
         rows = list(chain.from_iterable(self._capture.function(runtime)))
+        if self.plan.once is not None:
+            rows = first_matches(rows, (self.plan.once,))
         for position, check in self.plan.verdicts:
             if any(row[position] is not None and not row[position] for row in rows):
                 raise check_violation(self.plan.table, check)

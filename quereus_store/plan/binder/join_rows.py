@@ -20,6 +20,7 @@ from quereus_store.plan.binder.dml_parts import Target
 from quereus_store.plan.binder.dml_update import bind_delete, bind_update
 from quereus_store.plan.binder.expressions import ExpressionBinder
 from quereus_store.plan.binder.from_clause import Bound, bind_from
+from quereus_store.plan.binder.joined_beside import Beside, number_column
 from quereus_store.plan.binder.logical_syntax import WrittenRow, all_of, is_same
 from quereus_store.plan.binder.scopes import FromScope, Source
 from quereus_store.plan.binder.view_joins import JoinView
@@ -86,6 +87,7 @@ class JoinStatement:
             (*self.before, *rows.steps),
             result,
             verdicts,
+            rows.once,
         )
 
     def adapted(self, side: int) -> Callable[[Target], Target]:
@@ -141,13 +143,19 @@ class GivenTable:
 
 
 class CapturedRows(GivenTable):
-    """The captured rows of one statement, and the mutations that read them."""
+    """The captured rows of one statement, what FROM puts beside them, and the mutations that read them."""
 
-    def __init__(self, statement: JoinStatement, plan: PlanNode) -> None:
+    def __init__(self, statement: JoinStatement, plan: PlanNode, beside: Beside | None = None) -> None:
         super().__init__(statement.environment, plan)
         self.statement = statement
         self.plan = plan
+        self.beside = beside
         self.steps: list[MutationPlan] = []
+
+    @property
+    def once(self) -> int | None:
+        """The column with the number of the view's row, if a row may have been captured several times."""
+        return None if self.beside is None else number_column(self.plan)
 
     def add(self, node: nodes.DataModification, side: int | None) -> None:
         """One more mutation, bound over the captured rows; of a side, or of a table that is none."""

@@ -39,8 +39,9 @@ from quereus_store.plan.binder.join_rows import (
     side_column,
     table_reference,
 )
+from quereus_store.plan.binder.joined_beside import join_beside
 from quereus_store.plan.binder.logical_syntax import all_of, any_of, equal, negated
-from quereus_store.plan.binder.scopes import FromScope, RowScope
+from quereus_store.plan.binder.scopes import FromScope, RowScope, Scope
 from quereus_store.plan.binder.view_bodies import coded, pinned_constants, refusal, turned_round, with_new
 from quereus_store.plan.binder.view_joins import (
     JoinOutput,
@@ -58,11 +59,11 @@ from quereus_store.sql import nodes, traversal
 
 def bind_join_update(statement: JoinStatement, node: nodes.Update) -> MutationPlan:
     """UPDATE of a join view."""
-    if node.source is not None:
-        raise unsupported("FROM in an UPDATE of a join view", node.position)
+    if node.source is not None and statement.decomposed is not None:
+        raise unsupported("FROM in an UPDATE of a table in pieces", node.position)
     view, made = statement.view, statement.decomposed
-    plan = _planned(view, node, made)
-    rows = _capture(statement, node.where, plan.values)
+    plan = _planned(statement, node, made)
+    rows = _capture(statement, node, plan.values)
     catalog = statement.environment.context.catalog
     written = plan.written
     for side in parents_first(view, written, catalog):
@@ -82,9 +83,9 @@ def bind_join_update(statement: JoinStatement, node: nodes.Update) -> MutationPl
 
 def bind_join_delete(statement: JoinStatement, node: nodes.Delete) -> MutationPlan:
     """DELETE from a join view."""
-    if node.source is not None:
-        raise unsupported("USING in a DELETE from a join view", node.position)
-    rows = _capture(statement, node.where, {})
+    if node.source is not None and statement.decomposed is not None:
+        raise unsupported("USING in a DELETE from a table in pieces", node.position)
+    rows = _capture(statement, node, {})
     if statement.decomposed is not None:
         delete_pivots(rows, statement.decomposed)
     for side in _deleted_sides(statement, node.position):
@@ -115,8 +116,9 @@ class _Plan:
         return [*self.assigned, *[s for s, flag in self.flags.items() if flag and s not in self.assigned]]
 
 
-def _planned(view: JoinView, node: nodes.Update, made: Decomposition | None) -> _Plan:
-    plan = _Plan()
+def _planned(statement: JoinStatement, node: nodes.Update, made: Decomposition | None) -> _Plan:
+    view, plan = statement.view, _Plan()
+    own = statement.qualifier if node.source is not None else None
     written = {
         fold(each.column): each.value for each in node.assignments if isinstance(each, nodes.Assignment)
     }
@@ -141,7 +143,7 @@ def _planned(view: JoinView, node: nodes.Update, made: Decomposition | None) -> 
         for side, column, value in _sent_to_sides(view, output, each, new):
             written_here = nodes.Assignment(column, value, position=place)
             if made is None:
-                _check_value(view, side, written_here)
+                _check_value(view, side, written_here, own)
             elif not view.sides[side].is_optional:
                 check_own_member(view, made, side, written_here)
             _assign(view, plan, side, column, value, place)
@@ -225,13 +227,17 @@ def put_side(view: JoinView, output: JoinOutput, put: nodes.Assignment) -> int:
     return next((index for index in having if index in output.sides), having[0])
 
 
-def _check_value(view: JoinView, side: int, assignment: nodes.Assignment) -> None:
+def _check_value(view: JoinView, side: int, assignment: nodes.Assignment, own: str | None) -> None:
     """Refuse a value that another side gives, unless the join finds at most one row there.
 
-    An optional side takes the least of several.
+    An optional side takes the least of several.  Under ``own``, if FROM adds others, are the view's columns.
     """
     for part in traversal.walk(assignment.value):
-        output = view.output(part.column) if isinstance(part, nodes.ColumnReference) else None
+        if not isinstance(part, nodes.ColumnReference):
+            continue
+        if own is not None and part.table is not None and fold(part.table) != fold(own):
+            continue
+        output = view.output(part.column)
         if output is None or output.sides <= {side}:
             continue
         optional = any(view.sides[other].is_optional for other in output.sides)
@@ -257,7 +263,7 @@ def _check_value(view: JoinView, side: int, assignment: nodes.Assignment) -> Non
 
 
 def _capture(
-    statement: JoinStatement, where: nodes.Expression | None, values: Mapping[str, nodes.Expression]
+    statement: JoinStatement, node: nodes.Update | nodes.Delete, values: Mapping[str, nodes.Expression]
 ) -> CapturedRows:
     """The joined rows that the statement reaches, with what it assigns to each."""
     view = statement.view
@@ -268,14 +274,23 @@ def _capture(
     plan = bound.plan
     if view.where is not None:
         plan = Filter(plan.columns, plan, ExpressionBinder(view.environment, scope).bind(view.where))
-    image = {fold(name): value for name, value in outputs_over(view, scope)}
-    own = RowScope({"": image, fold(statement.qualifier): image}, schema=view.schema, unknown=view.unknown)
-    binder = ExpressionBinder(statement.environment, own)
-    if where is not None:
-        plan = Filter(plan.columns, plan, binder.bind(where))
+    environment, outputs = statement.environment, outputs_over(view, scope)
+    image = {fold(name): value for name, value in outputs}
+    own: Scope = RowScope(
+        {"": image, fold(statement.qualifier): image}, schema=view.schema, unknown=view.unknown
+    )
+    beside = None
+    if node.source is not None:
+        beside = join_beside(environment, (statement.qualifier, view.schema), plan, outputs, node.source)
+        plan, own = beside.plan, beside.scope
+    binder = ExpressionBinder(environment, own)
+    if node.where is not None:
+        plan = Filter(plan.columns, plan, binder.bind(node.where))
     names, kept = captured_columns(view, bound)
     kept += [binder.bind(value) for value in values.values()]
-    return CapturedRows(statement, projected(statement.environment, plan, [*names, *values], kept))
+    added = {} if beside is None else beside.captured
+    made = projected(environment, plan, [*names, *values, *added], [*kept, *added.values()])
+    return CapturedRows(statement, made, beside)
 
 
 # --- mutations of the sides ---------------------------------------------------------------------------------
@@ -502,7 +517,8 @@ def _returning(
         shown += [column for column in bound.columns if fold(column.name) in flags]
         new = outputs_over(view, FromScope(again, tuple(shown), None))
     operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
-    images = ReturningRows(statement.qualifier, view.schema, new, old, view.unknown)
+    beside = None if rows.beside is None else rows.beside.over(bound.sources[0].columns)
+    images = ReturningRows(statement.qualifier, view.schema, new, old, view.unknown, beside)
     returned = returning_over(statement.environment, images, node.returning, operation)
     return rows.finished(Project(returned.columns, bound.plan, returned.expressions), statement.common_tables)
 

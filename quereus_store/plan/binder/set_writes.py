@@ -26,9 +26,10 @@ from quereus_store.plan.binder.join_rows import (
     captured_relation,
     projected,
 )
+from quereus_store.plan.binder.joined_beside import Beside, join_beside, number_column
 from quereus_store.plan.binder.logical_syntax import all_of, is_same, negated
 from quereus_store.plan.binder.relations import expand_view
-from quereus_store.plan.binder.scopes import RowScope
+from quereus_store.plan.binder.scopes import RowScope, Scope
 from quereus_store.plan.binder.view_bodies import coded, pinned_constants, refusal
 from quereus_store.plan.expressions import BoundExpression, reference
 from quereus_store.plan.mutations import MutationPlan, ReturningPlan, SequencePlan
@@ -153,13 +154,12 @@ class SetStatement:
     qualifier: str
     bind_mutation: BindMutation
     steps: list[MutationPlan] = field(default_factory=list)
+    beside: Beside | None = None
 
     def bind(self, node: nodes.DataModification) -> MutationPlan:
         """The whole statement; raises ERROR or UNSUPPORTED."""
         if isinstance(node, nodes.Insert):
             return self._insert(node)
-        if node.source is not None:
-            raise unsupported("FROM or USING in a write through a view of a set operation", node.position)
         return self._update(node) if isinstance(node, nodes.Update) else self._delete(node)
 
     def _refusal(self, reason: str, text: str, position: SourcePosition | None) -> Error:
@@ -171,7 +171,7 @@ class SetStatement:
     # --- captured rows ----------------------------------------------------------
 
     def _capture(
-        self, where: nodes.Expression | None, values: Mapping[str, nodes.Expression]
+        self, node: nodes.Update | nodes.Delete, values: Mapping[str, nodes.Expression]
     ) -> tuple[PlanNode, GivenTable]:
         plan = expand_view(self.environment, self.view.view, None)
         image: dict[str, BoundExpression] = {
@@ -179,13 +179,20 @@ class SetStatement:
             for name, column in zip(self.view.outputs, plan.columns, strict=True)
         }
         own = {"": image, fold(self.qualifier): image}
-        scope = RowScope(own, schema=self.view.view.schema, unknown=self.view.unknown)
-        binder = ExpressionBinder(self.environment, scope)
+        scope: Scope = RowScope(own, schema=self.view.view.schema, unknown=self.view.unknown)
         rows = plan
-        if where is not None:
-            rows = Filter(rows.columns, rows, binder.bind(where))
+        added: Mapping[str, BoundExpression] = {}
+        if node.source is not None:
+            outputs = list(zip(self.view.outputs, map(reference, plan.columns), strict=True))
+            named = (self.qualifier, self.view.view.schema)
+            self.beside = join_beside(self.environment, named, plan, outputs, node.source)
+            rows, scope, added = self.beside.plan, self.beside.scope, self.beside.captured
+        binder = ExpressionBinder(self.environment, scope)
+        if node.where is not None:
+            rows = Filter(rows.columns, rows, binder.bind(node.where))
         bound = [*map(reference, plan.columns), *[binder.bind(value) for value in values.values()]]
-        made = projected(self.environment, rows, [*self.view.outputs, *values], bound)
+        names = [*self.view.outputs, *values, *added]
+        made = projected(self.environment, rows, names, [*bound, *added.values()])
         return made, GivenTable(self.environment, made)
 
     def _step(self, rows: GivenTable, leg: int, node: nodes.DataModification) -> None:
@@ -216,12 +223,13 @@ class SetStatement:
             None,
             tuple(self.steps),
             result,
+            once=None if self.beside is None else number_column(plan),
         )
 
     # --- UPDATE and DELETE ------------------------------------------------------
 
     def _delete(self, node: nodes.Delete) -> MutationPlan:
-        plan, rows = self._capture(node.where, {})
+        plan, rows = self._capture(node, {})
         for leg, own in enumerate(self.view.legs):
             if own.writable:
                 self._step(rows, leg, self._deletion(node))
@@ -233,7 +241,7 @@ class SetStatement:
 
     def _update(self, node: nodes.Update) -> MutationPlan:
         assigned, values, flags = self._assigned(node)
-        plan, rows = self._capture(node.where, values)
+        plan, rows = self._capture(node, values)
         target = nodes.TableReference(self.view.view.name, alias=TARGET)
         for leg, own in enumerate(self.view.legs):
             if assigned and own.writable:
@@ -310,7 +318,8 @@ class SetStatement:
         old = tuple([(name, by_name[name]) for name in self.view.outputs])
         new = tuple([(name, by_name[assigned.get(name, name)]) for name in self.view.outputs])
         operation = Operation.UPDATE if isinstance(node, nodes.Update) else Operation.DELETE
-        images = ReturningRows(self.qualifier, self.view.view.schema, new, old, self.view.unknown)
+        beside = None if self.beside is None else self.beside.over(bound.columns)
+        images = ReturningRows(self.qualifier, self.view.view.schema, new, old, self.view.unknown, beside)
         returned = returning_over(self.environment, images, node.returning, operation)
         made = Project(returned.columns, bound.plan, returned.expressions)
         return rows.finished(made, self.common_tables)

@@ -1,4 +1,4 @@
-"""What a statement gives to a view, as what it gives to the table below (view-updates-and-lenses, sections 1 to 6).
+"""What a statement gives to a view, as what the table gets (view-updates-and-lenses, sections 1 to 6).
 
 It goes down view by view as syntax: a value for an output becomes values for columns of its source, turned
 round where the output computes something that can be, or as WITH INVERSE has it.  An
