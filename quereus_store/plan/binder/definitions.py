@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quereus_store.errors import Error, StatusCode
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.binder.rows import (
     bind_check,
@@ -25,7 +25,7 @@ from quereus_store.plan.binder.rows import (
 )
 from quereus_store.plan.expressions import Literal
 from quereus_store.schema.manager import put_table
-from quereus_store.schema.objects import Operation, TableSchema, fold
+from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema, fold
 from quereus_store.sql import nodes, traversal
 from quereus_store.sql.clock import clock_call
 from quereus_store.types import NULL
@@ -61,7 +61,17 @@ def _check_defaults(context: BindContext, table: TableSchema) -> None:
         except Error as failure:
             judged_later = _is_determinism(failure) and _reads_names(column.default)
             if not (judged_later or failure.code is StatusCode.NOTFOUND):
-                raise
+                raise _invalid_default(table, column, failure) from failure
+
+
+def _invalid_default(table: TableSchema, column: ColumnSchema, cause: Error) -> Error:
+    """The error of a DEFAULT, saying which one it is unless it says so itself."""
+    place = f"DEFAULT for column '{column.name}' in table '{table.name}'"
+    if _is_determinism(cause) or cause.message.startswith(place):
+        return cause
+    error = sql_error(cause.code, f"{place} is invalid: {cause.message}", cause.position)
+    error.details = cause.details
+    return error
 
 
 def _is_determinism(failure: Error) -> bool:
