@@ -19,7 +19,9 @@ from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.events import QUEUE_SIZE, Events, watch_stream, watch_with
 from quereus_store.api.options import Options
 from quereus_store.api.schema_manager import SchemaManager
+from quereus_store.backends import open_backend
 from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.attached import Opened
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.notification import ChangeScope, Notification, Stream, Subscription
 from quereus_store.execute.notification.analysis import change_scope
@@ -35,7 +37,7 @@ from quereus_store.modules.memory import MemoryModule
 from quereus_store.schema.objects import Catalog
 from quereus_store.store.check import Finding, check_store
 from quereus_store.store.module import StoreModule
-from quereus_store.store.open import open_store
+from quereus_store.store.open import open_module, open_store
 from quereus_store.types import CollationRegistry, LogicalType
 
 MEMORY = ":memory:"
@@ -61,12 +63,16 @@ _SHARED_OPTIONS = MappingProxyType({"readonly": False, "synchronous": "full"})
 
 @dataclass(slots=True)
 class Database(BoundToProcess):
-    """An open database; made by :func:`quereus_store.connect`."""
+    """An open database; made by :func:`quereus_store.connect`.
+
+    It is open as long as it has connections, or is attached to others.
+    """
 
     engine: Engine
     path: Path | None = None
     backend: str = "memory"
     _connections: int = 0
+    _attached_to: int = 0
     _options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _key: Any = None
 
@@ -74,15 +80,8 @@ class Database(BoundToProcess):
 
     @property
     def catalog(self) -> Catalog:
-        """The committed catalog, as a snapshot."""
-        module = self.engine.persistent_module
-        if module is None:
-            return self.engine.catalog_for(None)
-        snapshot = module.begin_read()
-        try:
-            return self.engine.catalog_for(snapshot)
-        finally:
-            snapshot.rollback()
+        """The committed catalog, as a snapshot; an attached database is a schema of it."""
+        return self.engine.current_catalog()
 
     @property
     def schema_manager(self) -> SchemaManager:
@@ -111,18 +110,20 @@ class Database(BoundToProcess):
 
     @property
     def problems(self) -> tuple[CatalogProblem, ...]:
-        """Catalog entries that cannot be brought back; all others live."""
+        """Catalog entries that cannot be brought back, those of attached databases last; all others live."""
         _ = self.catalog  # entries are read when they are first needed
-        return self.engine.problems
+        attached = self.engine.attachments.databases.values()
+        return sum((database.problems for database in attached), self.engine.problems)
 
     def check(self) -> list[Finding]:
         """What is wrong with rows, keys, indexes, counts, and maintained tables; empty when in order.
 
-        Reads the whole database and changes nothing.
+        Reads the whole database, and those attached to it, and changes nothing.
         """
         findings: list[Finding] = []
-        module = self.engine.persistent_module
-        if isinstance(module, StoreModule):
+        for module in self.modules.values():
+            if not isinstance(module, StoreModule):
+                continue
             snapshot = module.begin_read()
             try:
                 findings += check_store(module, snapshot)
@@ -319,7 +320,7 @@ class Database(BoundToProcess):
         _OPEN.retain(self)
 
     def release(self) -> None:
-        """One connection less; the last one closes the storage, and ends the subscriptions."""
+        """One connection less; the last one closes the storage, and ends subscriptions and attachments."""
         _OPEN.release(self)
 
 
@@ -366,10 +367,25 @@ class _OpenDatabases:
                 raise
             return database
 
+    def attach(self, path: Path, backend: str, options: dict[str, Any]) -> Database:
+        """The database of a file, counted as attached to another; :meth:`let_go` is the caller's to call."""
+        database = self.acquire(path, backend, options)
+        with self._lock:
+            database._attached_to += 1
+            self.release(database)
+            return database
+
+    def let_go(self, database: Database) -> None:
+        """A database is attached to one other less."""
+        with self._lock:
+            database._attached_to -= 1
+            self._close_unused(database)
+
     def _opened(self, key: Any, path: Path, backend: str, options: dict[str, Any]) -> Database:
         store = open_store(path, backend, **options)
         database = Database(_engine([store, MemoryModule(), *json_modules()], store.name), path, backend)
         database._key, database._options = key, options
+        database.engine.file = key[1]
         self._open[key] = database
         return database
 
@@ -383,20 +399,25 @@ class _OpenDatabases:
     def release(self, database: Database) -> None:
         with self._lock:
             database._connections -= 1
-            if database._connections > 0:
-                return
-            if database._key is None:
-                database.engine.notifier.close()
-                return
-            self._open.pop(database._key, None)
-            if database._key[0] != os.getpid():
-                return
-            try:
-                database.engine.close()
-            except BaseException:
-                # It is still open, then, and the next connection must find it.
-                self._open[database._key] = database
-                raise
+            self._close_unused(database)
+
+    def _close_unused(self, database: Database) -> None:
+        if database._connections > 0:
+            return
+        if database._key is None or database._attached_to > 0:
+            # Its rows are still there; for whom it was connected, it is gone.
+            database.engine.notifier.close()
+            database.engine.attachments.close()
+            return
+        self._open.pop(database._key, None)
+        if database._key[0] != os.getpid():
+            return
+        try:
+            database.engine.close()
+        except BaseException:
+            # It is still open, then, and the next connection must find it.
+            self._open[database._key] = database
+            raise
 
 
 def _refuse_other_options(database: Database, options: Mapping[str, Any]) -> None:
@@ -417,25 +438,54 @@ _OPEN = _OpenDatabases()
 def _engine(modules: list[Module], default_module: str) -> Engine:
     engine = Engine(modules, default_module)
     views.install(engine)
+    engine.attachments.opener = _open_attached
     return engine
+
+
+def _open_attached(name: str, path: str, options: Mapping[str, Any]) -> Opened:
+    """A database to be attached under a name: the storage of an open one, or of one that is opened for it.
+
+    A module of its own stands for it, which finds what others commit as it would find another process's work.
+    """
+    backend, storage = options.get("backend"), {key: options[key] for key in options if key != "backend"}
+    settings: dict[str, Any] = {"name": f"{name}.store", "attached": name}
+    if "cache_size" in storage:
+        settings["cache_size"] = storage["cache_size"]
+    if path == MEMORY:
+        _check_memory(backend, storage)
+        module = open_module(open_backend("memory"), **settings)
+        return Opened(module, "", module.close)
+    database = _OPEN.attach(Path(path), _checked_backend(path, backend), storage)
+    store = database.engine.persistent_module
+    assert isinstance(store, StoreModule)
+    return Opened(
+        StoreModule(store.backend, **settings), os.path.realpath(path), lambda: _OPEN.let_go(database)
+    )
 
 
 def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Database:
     """The database of a path, counted as used until it is released; ``:memory:`` is a new one each time."""
     if path == MEMORY:
-        if backend not in (None, "memory"):
-            raise sql_error(
-                StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path"
-            )
-        unknown = sorted(options.keys() - STORAGE_OPTIONS)
-        if unknown:
-            raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
+        _check_memory(backend, options)
         return Database(_engine([MemoryModule(), *json_modules()], "memory"), _connections=1)
+    return _OPEN.acquire(Path(path), _checked_backend(path, backend), options)
+
+
+def _check_memory(backend: str | None, options: Mapping[str, Any]) -> None:
+    if backend not in (None, "memory"):
+        raise sql_error(StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path")
+    unknown = sorted(options.keys() - STORAGE_OPTIONS)
+    if unknown:
+        raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
+
+
+def _checked_backend(path: str, backend: str | None) -> str:
+    """The backend to open a path with; raises CANTOPEN for what is no path, MISUSE for what keeps no file."""
     if "\0" in path or not _encodable(path):
         raise sql_error(StatusCode.CANTOPEN, f"cannot open {path!r}: that is no name of a file")
     if backend == "memory":
         raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
-    return _OPEN.acquire(Path(path), backend or detect_backend(path), options)
+    return backend or detect_backend(path)
 
 
 def _encodable(path: str) -> bool:

@@ -47,6 +47,7 @@ from quereus_store.schema.objects import (
     fold,
 )
 from quereus_store.sql import nodes, parse_script, render
+from quereus_store.sql.traversal import transform
 from quereus_store.types.collations import CollationRegistry
 from quereus_store.types.logical import LogicalType, TypeRegistry
 
@@ -109,6 +110,23 @@ def _computed_parts(index: IndexSchema) -> tuple[ComputedPart, ...]:
     return tuple(
         (part.type.name, part.nullable, part.collation) for part in index.parts if part.column is None
     )
+
+
+def renamed_home(entry: Entry, schema: tuple[str, str], module: tuple[str, str]) -> Entry:
+    """The entry with another name for its schema, and for the module of its table (each: before, after)."""
+
+    def change(node: nodes.Node) -> nodes.Node:
+        if isinstance(node, nodes.ObjectName | nodes.TableReference | nodes.ColumnReference):
+            if node.schema is not None and fold(node.schema) == schema[0]:
+                return replace(node, schema=schema[1])
+        elif isinstance(node, nodes.ModuleClause) and fold(node.name) == module[0]:
+            return replace(node, name=module[1])
+        return node
+
+    def renamed(text: str) -> str:
+        return ";\n".join(render(transform(statement, change)) for statement in parse_script(text))
+
+    return replace(entry, ddl=renamed(entry.ddl), views=[renamed(view) for view in entry.views])
 
 
 # --- from entries ---------------------------------------------------------------------------------------

@@ -14,6 +14,9 @@ What belongs here: tables that the store keeps, and maintained tables that anoth
 so does everything in schema ``temp``.  A schema has an entry of its own, so it lasts when it is empty;
 ``main`` needs none.
 
+**Attached**, a database is one schema of another one's catalog.  In its own key space that schema is called
+``main`` and its module ``store``, as ever, so entries are renamed on their way in and out.
+
 Chapter: store-and-modules, sections 6 and 7.
 """
 
@@ -24,14 +27,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from quereus_store.backends.contract import ReadTransaction, WriteTransaction
-from quereus_store.catalog.bundles import CatalogServices, SchemaObject, describe, rebuild
+from quereus_store.catalog.bundles import CatalogServices, SchemaObject, describe, rebuild, renamed_home
 from quereus_store.catalog.entries import Entry, pack_entry, unpack_entry
 from quereus_store.catalog.layout import CATALOG_RANGE, EntryKind, entry_key, parse_entry_key
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, EngineServices, LoadedCatalog
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
 
-MAIN, TEMPORARY = "main", "temp"
+MAIN, TEMPORARY, STORE = "main", "temp", "store"
 
 _Key: TypeAlias = tuple[EntryKind, str, str]
 
@@ -39,10 +42,14 @@ _LOAD_ORDER = (EntryKind.SCHEMA, EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSE
 
 
 class StoredCatalog:
-    """The entries of one database, to and from catalogs; ``module`` is the store module's name."""
+    """The entries of one database, to and from catalogs; ``module`` is the store module's name.
 
-    def __init__(self, module: str, services: EngineServices) -> None:
+    With ``attached`` they are those of that schema alone.
+    """
+
+    def __init__(self, module: str, services: EngineServices, attached: str | None = None) -> None:
         self._module = fold(module)
+        self._attached = attached
         self._services = CatalogServices.of(services)
         self._known: dict[bytes, tuple[bytes, SchemaObject]] = {}
         self._places: dict[bytes, int] = {}
@@ -83,7 +90,10 @@ class StoredCatalog:
         present = transaction.get(key)
         if present is None:
             self._places[key] = max(self._places.values(), default=0) + 1
-        value = pack_entry(replace(describe(found, stored), place=self._places.get(key, 0)))
+        entry = replace(describe(found, stored), place=self._places.get(key, 0))
+        if self._attached is not None:
+            entry = renamed_home(entry, (fold(self._attached), MAIN), (self._module, STORE))
+        value = pack_entry(entry)
         if present == value:
             return False
         transaction.put(key, value)
@@ -92,10 +102,18 @@ class StoredCatalog:
 
     def _kept(self, catalog: Catalog) -> dict[_Key, SchemaObject]:
         """The objects that have an entry."""
+        if self._attached is None:
+            kept = {
+                name: schema
+                for name, schema in catalog.schemas.items()
+                if name != TEMPORARY and not schema.attached
+            }
+        else:
+            schema = catalog.schema(self._attached)
+            kept = {MAIN: schema} if schema is not None else {}
         return {
             (kind, schema_name, name): found
-            for schema_name, schema in catalog.schemas.items()
-            if schema_name != TEMPORARY
+            for schema_name, schema in kept.items()
             for kind, objects in _objects(schema)
             for name, found in objects.items()
             if not isinstance(found, TableSchema) or self._keeps(found)
@@ -117,15 +135,19 @@ class StoredCatalog:
                 found[kind].append((key, schema_name, name, unpack_entry(value, readable), value))
             except (Error, ValueError) as error:
                 problems.append(_problem(key, error))
-        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {MAIN: _no_objects()}
+        home = MAIN if self._attached is None else fold(self._attached)
+        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {home: _no_objects()}
         known: dict[bytes, tuple[bytes, SchemaObject]] = {}
         self._places = {key: entry.place for entries in found.values() for key, _, _, entry, _ in entries}
         for kind in _LOAD_ORDER:
             for key, schema_name, name, entry, value in sorted(found[kind], key=_place):
                 remembered = self._known.get(key)
+                if self._attached is not None:
+                    self._check_alone(schema_name)
+                    schema_name = home
                 try:
                     if remembered is None or remembered[0] != value:
-                        remembered = (value, rebuild(kind, entry, schema_name, self._services))
+                        remembered = (value, self._rebuilt(kind, entry, schema_name))
                 except Error as error:
                     problems.append(CatalogProblem(entry.ddl, error))
                     continue
@@ -135,9 +157,31 @@ class StoredCatalog:
         schemas = {schema_name: _schema(schema_name, kinds) for schema_name, kinds in objects.items()}
         return LoadedCatalog(Catalog(schemas, version), tuple(problems))
 
+    def _rebuilt(self, kind: EntryKind, entry: Entry, schema_name: str) -> SchemaObject:
+        if self._attached is None:
+            return rebuild(kind, entry, schema_name, self._services)
+        entry = renamed_home(entry, (MAIN, self._attached), (STORE, self._module))
+        found = rebuild(kind, entry, self._attached, self._services)
+        if isinstance(found, TableSchema) and fold(found.module) != self._module:
+            raise sql_error(
+                StatusCode.UNSUPPORTED,
+                f"table '{found.name}' of module '{found.module}' is there only where its database is main",
+            )
+        return found
+
+    def _check_alone(self, schema_name: str) -> None:
+        if schema_name != MAIN:
+            raise sql_error(
+                StatusCode.UNSUPPORTED,
+                f"database {self._attached} has a further schema, {schema_name}, and cannot be attached:"
+                " connect to it",
+            )
+
 
 def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]]]:
-    itself = {} if fold(schema.name) == MAIN else {"": Schema(schema.name, lens=schema.lens)}
+    itself = (
+        {} if schema.attached or fold(schema.name) == MAIN else {"": Schema(schema.name, lens=schema.lens)}
+    )
     return [
         (EntryKind.SCHEMA, itself),
         (EntryKind.TABLE, schema.tables),

@@ -41,23 +41,25 @@ class SchemaItem:
     sql: str
 
 
-def schema_statements(connection: Connection) -> list[SchemaItem]:
-    """The statements that make the schema anew, in the order in which they have to run."""
+def schema_statements(connection: Connection, database: str = "main") -> list[SchemaItem]:
+    """The statements that make the schema of a database anew, in the order in which they have to run."""
     catalog = connection.database.catalog
-    form = _session_form(connection)
-    plain = [table for table in _tables(catalog) if table.derivation is None]
-    derived = [table for table in _tables(catalog) if table.derivation is not None]
+    schemas = _schemas(catalog) if database == "main" else [catalog.schemas[database]]
+    form = _session_form(connection, database)
+    tables = [table for schema in schemas for table in schema.tables.values()]
+    plain = [table for table in tables if table.derivation is None]
+    derived = [table for table in tables if table.derivation is not None]
     items = [SchemaItem("table", table.name, table.name, table_ddl(table, form)) for table in plain]
     items += [item for table in plain for item in _indexes(table, form)]
     bodies = [SchemaItem("maintained table", table.name, table.name, table_ddl(table)) for table in derived]
-    for schema in _schemas(catalog):
+    for schema in schemas:
         if schema.lens is None:
             bodies += [
                 SchemaItem("view", view.name, view.name, view_ddl(view)) for view in schema.views.values()
             ]
     items += _in_order(bodies)
     items += [item for table in derived for item in _indexes(table, form)]
-    for schema in _schemas(catalog):
+    for schema in schemas:
         items += [
             SchemaItem("assertion", assertion.name, assertion.name, assertion_ddl(assertion))
             for assertion in schema.assertions.values()
@@ -181,12 +183,16 @@ def _in_order(items: list[SchemaItem]) -> list[SchemaItem]:
 
 
 def _schemas(catalog: Catalog) -> list[Any]:
-    return [schema for name, schema in catalog.schemas.items() if name != _TEMPORARY]
+    """What is kept in the database itself."""
+    return [schema for name, schema in catalog.schemas.items() if name != _TEMPORARY and not schema.attached]
 
 
 def _tables(catalog: Catalog) -> list[TableSchema]:
     return [table for schema in _schemas(catalog) for table in schema.tables.values()]
 
 
-def _session_form(connection: Connection) -> SessionForm:
-    return SessionForm("main", TableSettings(default_module=connection.database.engine.default_module))
+def _session_form(connection: Connection, database: str) -> SessionForm:
+    engine = connection.database.engine
+    attached = engine.attachments.databases.get(database)
+    module = engine.default_module if attached is None else attached.module.name
+    return SessionForm("main", TableSettings(default_module=module))

@@ -38,7 +38,7 @@ from quereus_store.execute.prepared import PreparedQuery
 from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.plan.binder import BindContext, bind_query
-from quereus_store.schema.manager import MAIN, assertions_of, find_relation
+from quereus_store.schema.manager import MAIN, assertions_of, find_relation, home_path
 from quereus_store.schema.objects import AssertionSchema, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import parameters
@@ -142,9 +142,9 @@ def _keyed(
 
 def assertion_context(session: Session, transaction: ReadView, schema: str) -> BindContext:
     """A context for stored bodies of a schema: its own tables first, then the session's path."""
-    others = [name for name in session.schema_path if fold(name) != fold(schema)]
+    path = home_path(transaction.catalog, schema, session.schema_path)
     return session.engine.bind_context(
-        transaction.catalog, (schema, *others), session.options, {}, transaction.started_with
+        transaction.catalog, path, session.options, {}, transaction.started_with
     )
 
 

@@ -17,14 +17,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
+from quereus_store.execute.attached import Attachments, CatalogKeeper, own_part
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.maintenance import Maintenance
 from quereus_store.execute.notification.notifier import Notifier
+from quereus_store.execute.transactions import ReadView
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.modules.contract import (
@@ -42,6 +44,7 @@ from quereus_store.plan.binder import BindContext
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.nodes import substitute
+from quereus_store.schema.manager import TEMP, empty_catalog
 from quereus_store.schema.objects import AssertionSchema, Catalog, IndexSchema, Schema, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
@@ -69,8 +72,10 @@ class Engine:
         self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}
         self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)
-        self._catalog = self.versioned(Catalog({name: Schema(name) for name in ("main", "temp")}))
-        self._persistent: tuple[Module, PersistentCatalog] | None = None
+        self.attachments = Attachments(self)
+        self.file = ""
+        self._catalog = self.versioned(empty_catalog())
+        self._persistent: CatalogKeeper | None = None
         self.primary_name = fold(default_module)
         self._loaded: dict[int, Catalog] = {}
         self._actions: tuple[Any, dict[Any, Any]] = (None, {})
@@ -82,6 +87,12 @@ class Engine:
 
     def register_module(self, module: Module) -> None:
         """Make a module known under its name; raises MISUSE for a name that is taken or empty, or a lack."""
+        self.add_module(module)
+        if module.persistent and isinstance(module, PersistentCatalog):
+            self._persistent = module
+
+    def add_module(self, module: Module) -> None:
+        """Make a module known that does not keep this database's catalog."""
         if not module.name or fold(module.name) in self.modules:
             raise sql_error(StatusCode.MISUSE, f"a module cannot be registered as '{module.name}'")
         missing = [method for method in REQUIRED if not callable(getattr(module, method, None))]
@@ -90,10 +101,12 @@ class Engine:
                 StatusCode.MISUSE,
                 f"module '{module.name}' has no method {', '.join(missing)}, which every module has",
             )
-        self.modules[fold(module.name)] = module
-        if module.persistent and isinstance(module, PersistentCatalog):
-            self._persistent = (module, module)
+        self.modules = {**self.modules, fold(module.name): module}
         module.attach(self)
+
+    def remove_module(self, module: Module) -> None:
+        """Forget a module whose tables are gone."""
+        self.modules = {name: known for name, known in self.modules.items() if known is not module}
 
     def module(self, name: str) -> Module:
         """The module of that name; raises ERROR when there is none."""
@@ -103,13 +116,14 @@ class Engine:
         return found
 
     @property
-    def persistent_module(self) -> Module | None:
+    def persistent_module(self) -> CatalogKeeper | None:
         """The module that keeps the catalog, if any."""
-        return self._persistent[0] if self._persistent else None
+        return self._persistent
 
     def close(self) -> None:
-        """End all subscriptions and close every module."""
+        """End all subscriptions, detach what is attached and close every module."""
         self.notifier.close()
+        self.attachments.close()
         for module in self.modules.values():
             module.close()
 
@@ -137,6 +151,12 @@ class Engine:
         with self.publishing:
             return self._catalog, primary.begin_read()
 
+    def current_catalog(self) -> Catalog:
+        """The committed catalog, with the schemas of attached databases."""
+        view = ReadView(self)
+        view.release()
+        return view.catalog
+
     def catalog_of_writer(self, writer: Any) -> Catalog:
         """The catalog that goes with a writing transaction of the default module that has just begun."""
         if self.publishing.locked():
@@ -149,13 +169,13 @@ class Engine:
         """The catalog of a snapshot of the persistent module; without such a module, the current one."""
         if self._persistent is None:
             return self._catalog
-        version = self._persistent[1].catalog_version(transaction)
+        version = self._persistent.catalog_version(transaction)
         known = self._loaded.get(version)
         return known if known is not None else self._load(version, transaction)
 
     def _load(self, version: int, transaction: Any) -> Catalog:
         assert self._persistent is not None
-        loaded = self._persistent[1].load_catalog(transaction)
+        loaded = self._persistent.load_catalog(transaction)
         self.problems = loaded.problems
         catalog = self._with_volatile(loaded.catalog)
         if self.maintenance is not None:
@@ -168,6 +188,9 @@ class Engine:
         """A loaded catalog together with the tables that live in this process only."""
         schemas = dict(catalog.schemas)
         for name, schema in self._catalog.schemas.items():
+            if name == TEMP:
+                schemas[name] = schema
+                continue
             merged = schemas.get(name, Schema(schema.name))
             for key, table in schema.tables.items():
                 if self.modules[fold(table.module)].persistent:
@@ -190,17 +213,33 @@ class Engine:
         while len(self._loaded) > _KEPT_VERSIONS:
             del self._loaded[min(self._loaded)]
 
-    def save_catalog(self, transaction: Any, before: Catalog, after: Catalog) -> None:
-        """Write a changed catalog into the persistent module's transaction."""
-        if self._persistent is not None:
-            self._persistent[1].save_catalog(transaction, before, after)
+    def keepers(self, before: Catalog, after: Catalog) -> Iterable[CatalogKeeper]:
+        """The modules in which a changed catalog is to be saved.
+
+        Raises ERROR where an object refers to one of another database.
+        """
+        if self.attachments.databases:
+            return self.attachments.keepers(self._persistent, before, after)
+        return () if self._persistent is None else (self._persistent,)
+
+    def commit_order(self, writing: Container[str]) -> list[str]:
+        """The modules that a transaction writes in: the own database, attached ones as they came, memory."""
+        modules = self.modules.items()
+        return [
+            name
+            for lasts in (True, False)
+            for name, module in modules
+            if name in writing and module.persistent is lasts
+        ]
 
     def persistent_version(self, transaction: Any) -> int | None:
         """The catalog version that a transaction of the persistent module sees."""
-        return self._persistent[1].catalog_version(transaction) if self._persistent else None
+        return self._persistent.catalog_version(transaction) if self._persistent else None
 
     def publish(self, catalog: Catalog, version: int | None) -> None:
-        """Make a committed catalog the current one."""
+        """Make a committed catalog the current one; attached databases keep their parts of it themselves."""
+        if self.attachments.databases:
+            catalog = self.versioned(own_part(catalog))
         self._catalog = catalog
         if version is not None:
             self._loaded[version] = catalog
@@ -235,6 +274,10 @@ class Engine:
             module = self.module(table.module)
             known[key] = module.statistics(table) if isinstance(module, StatisticsSource) else None
         return known[key]
+
+    def forget_statistics(self) -> None:
+        """Look them up again."""
+        self._statistics = (0, {})
 
     def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:
         """The bound predicate of a partial index over columns numbered by position."""

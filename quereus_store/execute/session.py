@@ -43,7 +43,7 @@ from quereus_store.execute.transactions import ReadView, Transaction
 from quereus_store.execute.watch import Watch
 from quereus_store.modules.contract import STALE_SNAPSHOT, Row
 from quereus_store.plan.binder import BindContext
-from quereus_store.schema.objects import Catalog
+from quereus_store.schema.objects import Catalog, fold
 from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
@@ -577,9 +577,10 @@ class Session:
 
     @property
     def schema_path(self) -> Sequence[str]:
-        """The schemas that unqualified names are searched in."""
+        """The schemas that unqualified names are searched in, attached databases last."""
         path: Sequence[str] = self.options["schema_path"]
-        return path
+        attached = self.engine.attachments.databases
+        return (*path, *(key for key in attached if key not in map(fold, path))) if attached else path
 
     def set_option(self, name: str, value: Any) -> None:
         """Change an option; plans that were made before are made anew."""

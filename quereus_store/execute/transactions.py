@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 
 if TYPE_CHECKING:
+    from quereus_store.execute.attached import PinnedDatabases
     from quereus_store.execute.engine import Engine
     from quereus_store.execute.notification.events import Reshape
 
@@ -80,7 +81,16 @@ class ReadView:
     catalog that was found, and ``reshapes`` is what has been done to stored rows since by altering tables.
     """
 
-    __slots__ = ("__weakref__", "_readers", "catalog", "engine", "primary", "reshapes", "started_with")
+    __slots__ = (
+        "__weakref__",
+        "_attached",
+        "_readers",
+        "catalog",
+        "engine",
+        "primary",
+        "reshapes",
+        "started_with",
+    )
 
     writes = False
     """Whether it may see rows that are not committed."""
@@ -88,9 +98,23 @@ class ReadView:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.catalog, self.primary = engine.pin()
+        self._attached: PinnedDatabases | None = None
+        self._readers: dict[str, Any] | None = None
+        if engine.attachments.databases:
+            self._join_attached()
         self.started_with = self.catalog
         self.reshapes: Sequence[Reshape] = ()
-        self._readers: dict[str, Any] | None = None
+
+    def _join_attached(self, writing: str | None = None, writer: Any = None) -> None:
+        """Pin the attached databases too, and work with the joined catalog."""
+        attachments = self.engine.attachments
+        try:
+            self._attached = attachments.pin(writing, writer)
+            self._readers = self._attached.readers
+            self.catalog = attachments.joined(self.catalog, self._attached.schemas)
+        except BaseException:
+            self.release()
+            raise
 
     def reader(self, module_name: str) -> Any:
         """The module's transaction to read in."""
@@ -124,6 +148,8 @@ class ReadView:
             for reader in self._readers.values():
                 reader.rollback()
             self._readers = None
+        if self._attached is not None:
+            self._attached.release()
 
 
 class Transaction(ReadView):
@@ -175,7 +201,7 @@ class Transaction(ReadView):
             super().__init__(engine)
         else:
             self.engine = engine
-            self._readers = None
+            self._attached = self._readers = None
             self._begin_as_writer(writes_first)
         self.verify = verify
         self.explicit = False
@@ -228,11 +254,18 @@ class Transaction(ReadView):
 
     def start_over(self, module_name: str) -> None:
         """Become a module's writer first, then take new snapshots; only where :meth:`can_start_over`."""
-        outdated, readers = self.primary, self._readers
-        self._begin_as_writer(module_name)
-        self._readers = None
-        for snapshot in (outdated, *(readers or {}).values()):
+        outdated = self.primary, self._readers, self._attached
+        self._readers = self._attached = None
+        try:
+            self._begin_as_writer(module_name)
+        except BaseException:
+            self.primary, self._readers, self._attached = outdated
+            raise
+        primary, readers, attached = outdated
+        for snapshot in (primary, *(readers or {}).values()):
             snapshot.rollback()
+        if attached is not None:
+            attached.release()
 
     def _begin_as_writer(self, module_name: str) -> None:
         """Become a module's writer, then find the catalog that there is now."""
@@ -243,6 +276,8 @@ class Transaction(ReadView):
                 self.catalog, self.primary = engine.catalog_of_writer(writer), None
             else:
                 self.catalog, self.primary = engine.pin()
+            if engine.attachments.databases:
+                self._join_attached(name, writer)
         except BaseException:
             writer.rollback()
             raise
@@ -259,9 +294,8 @@ class Transaction(ReadView):
         """Work on with a changed catalog; what persists of it is written at once."""
         before = self.catalog
         self.catalog = self.engine.versioned(catalog)
-        module = self.engine.persistent_module
-        if module is not None:
-            self.engine.save_catalog(self.writer(module.name), before, self.catalog)
+        for module in self.engine.keepers(before, self.catalog):
+            module.save_catalog(self.writer(module.name), before, self.catalog)
 
     # -- savepoints ------------------------------------------------------------
 
@@ -375,7 +409,9 @@ class Transaction(ReadView):
         """Make it all durable and visible; whether there is something to tell listeners of."""
         engine = self.engine
         persistent = engine.persistent_module
-        names = sorted(self._writers, key=lambda name: not engine.modules[name].persistent)
+        names = list(self._writers)
+        if len(names) > 1:
+            names = engine.commit_order(names)
         changed = self.catalog is not self.started_with
         notifier = engine.notifier
         counted = None
@@ -384,9 +420,13 @@ class Transaction(ReadView):
         version = None
         if changed and persistent is not None:
             version = engine.persistent_version(self.reader(persistent.name))
-        for name in names:
-            writer = self._writers[name]
-            writer.transaction.commit()
+        for place, name in enumerate(names):
+            try:
+                self._writers[name].transaction.commit()
+            except Error as error:
+                if place == 0:
+                    raise
+                raise engine.attachments.partly_committed(error, names[:place], names[place:]) from error
             del self._writers[name]
         if changed:
             engine.publish(self.catalog, version)

@@ -16,7 +16,7 @@ from quereus_store.functions.registry import (
     ScalarFunction,
 )
 from quereus_store.schema.ddl import table_ddl, view_ddl
-from quereus_store.schema.manager import MAIN, find_relation, parent_key, parent_of
+from quereus_store.schema.manager import MAIN, find_relation, home_path, parent_key, parent_of
 from quereus_store.schema.objects import (
     Catalog,
     ForeignKey,
@@ -114,7 +114,7 @@ def _tables_read(catalog: Catalog, schema: str, body: nodes.Node) -> Iterator[st
     for node in walk(body):
         if not isinstance(node, nodes.TableReference) or (node.schema is None and fold(node.name) in members):
             continue
-        found = find_relation(catalog, (schema, MAIN), node.schema, node.name)
+        found = find_relation(catalog, home_path(catalog, schema), node.schema, node.name)
         if isinstance(found, ViewSchema):
             yield from _tables_read(catalog, found.schema, found.query)
         elif found is not None:

@@ -123,17 +123,31 @@ def relations_read(
     return frozenset(follower.touched)
 
 
+def relations_named(
+    catalog: Catalog, owner: TableSchema | ViewSchema | AssertionSchema
+) -> frozenset[RelationKey]:
+    """Folded (schema, name) of the tables and views that the expressions of an object name."""
+    world = ChangedWorld(catalog)
+    return frozenset().union(*(_touched(world, place) for place in _places_of(owner)))
+
+
 # --- all expressions of a catalog -------------------------------------------------------------------------
 
 
 def _places(catalog: Catalog) -> Iterator[_Place]:
-    for assertion in assertions_of(catalog):
-        walk = _in_body(assertion.schema, assertion.expression)
-        yield _Place(DependentKind.ASSERTION, assertion, f"assertion '{assertion.name}'", walk)
-    for table in tables_of(catalog):
-        yield from _table_places(table)
-    for view in views_of(catalog):
-        yield _Place(DependentKind.VIEW, view, f"view '{view.name}'", _in_body(view.schema, view.query))
+    for owners in (assertions_of(catalog), tables_of(catalog), views_of(catalog)):
+        for owner in owners:
+            yield from _places_of(owner)
+
+
+def _places_of(owner: TableSchema | ViewSchema | AssertionSchema) -> Iterator[_Place]:
+    if isinstance(owner, TableSchema):
+        yield from _table_places(owner)
+    elif isinstance(owner, ViewSchema):
+        yield _Place(DependentKind.VIEW, owner, f"view '{owner.name}'", _in_body(owner.schema, owner.query))
+    else:
+        walk = _in_body(owner.schema, owner.expression)
+        yield _Place(DependentKind.ASSERTION, owner, f"assertion '{owner.name}'", walk)
 
 
 def _table_places(table: TableSchema) -> Iterator[_Place]:

@@ -48,6 +48,14 @@ def empty_catalog() -> Catalog:
 # --- look-ups ---------------------------------------------------------------------------------------------
 
 
+def home_path(catalog: Catalog, schema: str, path: Sequence[str] = (MAIN,)) -> tuple[str, ...]:
+    """Where a stored body looks for unqualified names: its own schema, then a path, all in one database."""
+    if catalog.is_attached(schema):
+        return (schema,)
+    others = (place for place in path if fold(place) != fold(schema) and not catalog.is_attached(place))
+    return (schema, *others)
+
+
 def find_in_schema(catalog: Catalog, schema: str, name: str) -> Relation | None:
     """The table or view of that name in one schema."""
     found = catalog.schema(schema)
@@ -241,9 +249,9 @@ def add_schema(catalog: Catalog, name: str) -> Catalog:
 
 
 def remove_schema(catalog: Catalog, name: str) -> Catalog:
-    """Without that schema; raises ERROR for ``main``, ``temp`` and unknown ones."""
+    """Without that schema; raises ERROR for ``main``, ``temp``, attached and unknown ones."""
     require_schema(catalog, name)
-    if fold(name) in DEFAULT_PATH:
+    if fold(name) in DEFAULT_PATH or catalog.is_attached(name):
         raise sql_error(StatusCode.ERROR, f"Schema '{name}' cannot be removed")
     schemas = {key: schema for key, schema in catalog.schemas.items() if key != fold(name)}
     return Catalog(schemas, catalog.version + 1)

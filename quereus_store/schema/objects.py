@@ -353,13 +353,18 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One named schema; the mappings are keyed by folded names. ``lens`` is set for a logical one."""
+    """One named schema; the mappings are keyed by folded names.
+
+    ``lens`` is set for a logical one; ``attached`` is True for the ``main`` of another database, whose
+    objects know nothing of the schemas around it.
+    """
 
     name: str
     tables: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, ViewSchema] = field(default_factory=dict)
     assertions: Mapping[str, AssertionSchema] = field(default_factory=dict)
     lens: Deployment | None = None
+    attached: bool = False
 
     def with_table(self, table: TableSchema) -> Schema:
         """The schema with this table added or replaced."""
@@ -402,6 +407,11 @@ class Catalog:
     def schema(self, name: str) -> Schema | None:
         """The schema of that name, any case."""
         return self.schemas.get(fold(name))
+
+    def is_attached(self, schema: str) -> bool:
+        """Whether a schema is that of an attached database."""
+        found = self.schemas.get(fold(schema))
+        return found is not None and found.attached
 
     def table(self, schema: str, name: str) -> TableSchema | None:
         """The table ``schema.name``, any case."""

@@ -24,7 +24,7 @@ from quereus_store.schema.constraints import (
     check_backing_names,
     check_index_name,
 )
-from quereus_store.schema.manager import DEFAULT_PATH, find_relation, tables_of, views_of
+from quereus_store.schema.manager import DEFAULT_PATH, find_relation, home_path, tables_of, views_of
 from quereus_store.schema.naming import check_rename
 from quereus_store.schema.objects import (
     Catalog,
@@ -48,11 +48,6 @@ ROW_NAMES = frozenset(("new", "old"))
 def key_of(relation: TableSchema | ViewSchema) -> RelationKey:
     """A relation's key."""
     return fold(relation.schema), fold(relation.name)
-
-
-def home_path(schema: str, path: Sequence[str]) -> tuple[str, ...]:
-    """Where a stored body looks for unqualified names: its own schema, then the session's path."""
-    return (schema, *(place for place in path if fold(place) != fold(schema)))
 
 
 class ChangedWorld:
@@ -129,7 +124,7 @@ class ChangedWorld:
 
     def body_scope(self, schema: str) -> Scope:
         """The scope of a stored body of a schema."""
-        return Scope(home_path(schema, self.path))
+        return Scope(home_path(self.catalog, schema, self.path))
 
     def row_scope(self, table: TableSchema, *, versions: bool = True, variables: bool = False) -> Scope:
         """The scope of an expression over a table's row.

@@ -40,10 +40,10 @@ TWO_WORD_TYPES: frozenset[str] = frozenset(
 
 SOFT: frozenset[str] = _words(
     """
-    any code collation column context cube data defaults domain do escape exclude filter first for glob
-    grouping groups ilike import inverse isnull last lens logical maintained match materialized maxrecursion
-    nothing notnull nulls option options others plan precision qualify query refresh regexp rollup schema seed
-    sets some tags ties type unknown varying version window
+    any attach code collation column context cube data database defaults detach domain do escape exclude
+    filter first for glob grouping groups ilike import inverse isnull last lens logical maintained match
+    materialized maxrecursion nothing notnull nulls option options others plan precision qualify query refresh
+    regexp rollup schema seed sets some tags ties type unknown varying version window
     """
 )
 

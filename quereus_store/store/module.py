@@ -61,16 +61,23 @@ class StoreModule:
     """Tables and catalog on a backend (contract: ``Module`` and ``PersistentCatalog``).
 
     The backend must hold a database already (:func:`quereus_store.store.open.open_store`).
-    ``cache_size`` bounds the decoded batches that are kept, in bytes; 0 keeps none.
+    ``cache_size`` bounds the decoded batches that are kept, in bytes; 0 keeps none.  With ``attached`` its
+    catalog is the schema of that name in another database's.
     """
 
     persistent = True
     ddl_transactionality = DdlTransactionality.TRANSACTIONAL
 
     def __init__(
-        self, backend: Backend, *, cache_size: int = DEFAULT_CACHE_SIZE, name: str = "store"
+        self,
+        backend: Backend,
+        *,
+        cache_size: int = DEFAULT_CACHE_SIZE,
+        name: str = "store",
+        attached: str | None = None,
     ) -> None:
         self.name = name
+        self.attached = attached
         self.backend = backend
         self.cache = BatchCache(cache_size) if cache_size > 0 else None
         self._services: EngineServices | None = None
@@ -80,7 +87,7 @@ class StoreModule:
     def attach(self, services: EngineServices) -> None:
         """Take what the engine lends; once per module."""
         self._services = services
-        self._catalog = StoredCatalog(self.name, services)
+        self._catalog = StoredCatalog(self.name, services, self.attached)
 
     def close(self) -> None:
         """Close the backend and forget what was cached."""

@@ -58,6 +58,7 @@ def open_module(
     *,
     cache_size: int = DEFAULT_CACHE_SIZE,
     name: str = "store",
+    attached: str | None = None,
 ) -> StoreModule:
     """Make a store module of an open backend, any that keeps the contract; closes it when it is refused."""
     try:
@@ -65,7 +66,7 @@ def open_module(
     except BaseException:
         backend.close()
         raise
-    return StoreModule(backend, cache_size=cache_size, name=name)
+    return StoreModule(backend, cache_size=cache_size, name=name, attached=attached)
 
 
 def prepare(backend: Backend, where: str) -> None:

@@ -17,9 +17,8 @@ from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.binder import BindContext, bind_query
-from quereus_store.plan.binder.context import stored_path
 from quereus_store.plan.expressions import subplans
-from quereus_store.schema.manager import put_view
+from quereus_store.schema.manager import home_path, put_view
 from quereus_store.schema.objects import Catalog, Derivation, TableSchema, ViewSchema
 from quereus_store.sql import nodes
 from quereus_store.views.coarsening import coarsened_key
@@ -72,7 +71,7 @@ def bind_body(
 
     ``kept`` are views that its table keeps: the catalog's own of these names are not its concern.
     """
-    context = engine.bind_context(catalog, stored_path(schema), default_options(engine), {})
+    context = engine.bind_context(catalog, home_path(catalog, schema), default_options(engine), {})
     plan = bind_query(context, query)
     if context.references.parameters:
         raise sql_error(

@@ -15,6 +15,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
 from quereus_store.sql import nodes as n
 from quereus_store.sql.keywords import ALL
+from quereus_store.sql.traversal import writes_in
 
 Value = TypeVar("Value")
 
@@ -290,6 +291,11 @@ def result_items(draw: DrawFn, depth: int) -> Any:
     return draw(star | column | column)
 
 
+def reading(bodies: SearchStrategy[Value]) -> SearchStrategy[Value]:
+    """Queries that may be the body of a view: nothing in them writes."""
+    return bodies.filter(lambda body: next(writes_in(body), None) is None)
+
+
 def relations(depth: int) -> SearchStrategy[Any]:
     table = st.one_of(
         st.builds(n.TableReference, names, optional_names),
@@ -478,7 +484,7 @@ def tables(draw: DrawFn, *, exists: bool = True) -> n.CreateTable:
         draw(tuples(table_constraints())),
         draw(optional(modules)),
         draw(tuples(context_variables)),
-        draw(optional(st.builds(n.MaintainedClause, queries(1), tuples(names)))),
+        draw(optional(st.builds(n.MaintainedClause, reading(queries(1)), tuples(names)))),
         draw(optional(queries(1))),
         draw(tags),
         draw(st.booleans()) if exists else False,
@@ -505,9 +511,15 @@ def definitions(*, exists: bool = True) -> SearchStrategy[Any]:
             tags,
             flag,
         ),
-        st.builds(n.CreateView, object_names, queries(2), tuples(names), tags, flag),
+        st.builds(n.CreateView, object_names, reading(queries(2)), tuples(names), tags, flag),
         st.builds(
-            n.CreateMaterializedView, object_names, queries(1), tuples(names), optional(modules), tags, flag
+            n.CreateMaterializedView,
+            object_names,
+            reading(queries(1)),
+            tuples(names),
+            optional(modules),
+            tags,
+            flag,
         ),
         st.builds(n.CreateAssertion, object_names, expressions(2), flag),
     )
@@ -537,7 +549,7 @@ def alterations(draw: DrawFn) -> Any:
         st.builds(n.ChangeTags, change),
         st.builds(n.ChangeTags, change, column=names),
         st.builds(n.ChangeTags, change, constraint=names),
-        st.builds(n.SetMaintained, queries(1), tuples(names)),
+        st.builds(n.SetMaintained, reading(queries(1)), tuples(names)),
         st.just(n.DropMaintained()),
     )
     kinds = st.sampled_from([n.ObjectKind.VIEW, n.ObjectKind.MATERIALIZED_VIEW, n.ObjectKind.INDEX])
@@ -556,7 +568,7 @@ def declarations(draw: DrawFn) -> Any:
         st.builds(n.SeedData, names, tuples(row, 1), tuples(names, 1)),
     )
     items = tuples(definitions(exists=False) | seed, 0, 2)
-    lens_query = st.builds(n.Query, selects(1))
+    lens_query = reading(st.builds(n.Query, selects(1)))
     override = st.builds(n.LensOverride, names, lens_query)
     version = optional(st.text(max_size=4))
     return draw(
@@ -572,12 +584,15 @@ def declarations(draw: DrawFn) -> Any:
 
 @composite
 def commands(draw: DrawFn) -> Any:
+    options = tuples(st.builds(n.ModuleArgument, settings_values, names))
     return draw(
         st.one_of(
             st.builds(n.BeginTransaction, optional(st.sampled_from(n.TransactionMode))),
             st.builds(n.RollbackTransaction, optional_names),
             st.builds(n.Savepoint, names),
             st.builds(n.ReleaseSavepoint, names),
+            st.builds(n.Attach, expressions(1), names, options),
+            st.builds(n.Detach, names),
             st.builds(n.Pragma, names, optional(settings_values)),
             st.builds(n.Analyze, optional_names, st.none()),
             st.builds(n.Analyze, optional_names, names),

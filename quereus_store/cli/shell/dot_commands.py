@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -58,7 +59,8 @@ def _schema(session: Session, words: Sequence[str]) -> None:
     from quereus_store.cli.dumping import schema_statements
 
     wanted = {word.lower() for word in words}
-    for item in schema_statements(session.connection):
+    databases = ("main", *session.connection.database.engine.attachments.databases)
+    for item in chain.from_iterable(schema_statements(session.connection, name) for name in databases):
         if not wanted or {item.name.lower(), item.table.lower()} & wanted:
             print(f"{item.sql};", file=session.output)
 

@@ -43,6 +43,7 @@ from quereus_store.plan.expressions import (
     walk,
 )
 from quereus_store.plan.mutations import MutationPlan
+from quereus_store.schema.manager import DEFAULT_PATH, home_path
 from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.sql.traversal import walk as walk_tree
@@ -239,7 +240,7 @@ class _Reader:
     def _sources_of(self, table: TableSchema) -> list[Watch]:
         """What a maintained table stands for; the table itself where its body cannot be bound any more."""
         assert table.derivation is not None
-        path = (table.schema, *(name for name in ("main", "temp") if name != fold(table.schema)))
+        path = home_path(self._context.catalog, table.schema, DEFAULT_PATH)
         context = replace(self._context, schema_path=path)
         body = table.derivation.query
         try:

@@ -210,6 +210,12 @@ class Notifier:
         if kind != "watch" and 0 < self._limit < count:
             LOGGER.warning("%d %s listeners: are some never unsubscribed?", count, kind)
 
+    def forget_schema(self, name: str) -> None:
+        """End the watches of tables in a schema that goes."""
+        for subscription in self._subscriptions:
+            if any(table.key[0] == fold(name) for table in subscription.tables):
+                self.remove(subscription)
+
     def close(self) -> None:
         """End all subscriptions."""
         for subscription in self._subscriptions:
@@ -307,8 +313,7 @@ class Notifier:
         self._tell_of_foreign(frozenset({(fold(schema), fold(table))}))
 
     def _tell_of_foreign(self, foreign: frozenset[TableKey]) -> None:
-        catalog, snapshot = self._engine.pin()
-        snapshot.rollback()
+        catalog = self._engine.current_catalog()
         with self._engine.publishing:
             number, began = next(self._commits), self.last_number
             subscriptions = self._subscriptions

@@ -33,7 +33,13 @@ def table_settings(session: Session, schema: str = MAIN) -> TableSettings:
 
 
 def default_module(session: Session, schema: str, wanted: str) -> str:
-    """Where a table of a schema lives that names no module: in memory if the schema is not kept."""
+    """Where a table of a schema lives that names no module: in memory if the schema is not kept.
+
+    An attached database keeps all its tables itself.
+    """
+    attached = session.engine.attachments.databases.get(fold(schema))
+    if attached is not None:
+        return attached.module.name
     module = session.engine.modules.get(fold(wanted))
     if fold(schema) == TEMP and module is not None and module.persistent:
         return _VOLATILE
@@ -43,7 +49,19 @@ def default_module(session: Session, schema: str, wanted: str) -> str:
 def check_lifetime(
     session: Session, schema: str, module: str, position: SourcePosition | None = None
 ) -> None:
-    """What schema ``temp`` holds is forgotten, so its rows may not be kept (ERROR)."""
+    """What schema ``temp`` holds is forgotten, so its rows may not be kept (ERROR).
+
+    An attached database keeps the rows of its own tables, all of them and no others.
+    """
+    attached = session.engine.attachments.databases.get(fold(schema))
+    module_of = session.engine.attachments.name_of(fold(module))
+    if module_of != (attached.name if attached is not None else MAIN):
+        raise sql_error(
+            StatusCode.ERROR,
+            f"a table of schema {schema} cannot use module '{module}', which belongs to database {module_of}:"
+            " leave USING out",
+            position,
+        )
     if fold(schema) == TEMP and session.engine.module(module).persistent:
         raise sql_error(
             StatusCode.ERROR,

@@ -53,9 +53,14 @@ def create_index(session: Session, statement: nodes.CreateIndex, parameters: Any
 
 
 def _indexed_table(session: Session, transaction: Transaction, statement: nodes.CreateIndex) -> TableSchema:
-    """The table: in the current schema, or else in that of the index's name, which says no more."""
+    """The table: in the current schema, or else in that of the index's name, which says no more.
+
+    For the name of an attached database it is there.
+    """
     name, qualifier = statement.table, statement.name.schema
     path = (MAIN,) if qualifier is None else (MAIN, qualifier)
+    if qualifier is not None and transaction.catalog.is_attached(qualifier):
+        path = (qualifier,)
     found = find_relation(transaction.catalog, path, name.schema, name.name)
     if not isinstance(found, TableSchema):
         raise sql_error(StatusCode.NOTFOUND, f"no such table: {name.name}", statement.position)

@@ -1,8 +1,8 @@
 """PRAGMA: a session's options by name (functions, section 13).
 
 ``pragma NAME`` gives one row of the option's name, as asked, and its value;
-``pragma NAME = V`` sets it.  Whatever goes wrong reads ``Unknown pragma: NAME``
-with the reason as its cause.
+``pragma NAME = V`` sets it; ``pragma database_list`` tells of the databases.
+Whatever goes wrong reads ``Unknown pragma: NAME`` with the reason as its cause.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quereus_store.execute.spilling.sizes import parse_size
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.optimizer import rule_names
 from quereus_store.sql import nodes
-from quereus_store.types import ANY, TEXT, to_text
+from quereus_store.types import ANY, INTEGER, TEXT, to_text
 from quereus_store.types.json import parse_json, render_json
 
 if TYPE_CHECKING:
@@ -183,9 +183,22 @@ def option_value(session: Session, name: str, value: Any) -> Any:
     return _BY_NAME[name].parse(session, name, value)
 
 
+def _database_list(session: Session) -> Result:
+    """The databases by their number, name and file, as SQLite lists them: no file for one in memory."""
+    engine = session.engine
+    attached = engine.attachments.databases.values()
+    rows = [
+        (0, "main", engine.file),
+        *((n, each.name, each.opened.file) for n, each in enumerate(attached, 2)),
+    ]
+    return Result((Column(1, "seq", INTEGER), Column(2, "name", TEXT), Column(3, "file", TEXT)), [rows])
+
+
 def pragma(session: Session, statement: nodes.Pragma, parameters: Any) -> Result:
     """Show or set an option; raises ERROR ``Unknown pragma: NAME`` for whatever goes wrong."""
     name = statement.name.lower()
+    if name == "database_list" and statement.value is None:
+        return _database_list(session)
     option = _BY_NAME.get(name)
     if option is None:
         raise sql_error(StatusCode.ERROR, f"Unknown pragma: {name}", statement.position)

@@ -20,7 +20,8 @@ from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.records import record
-from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
+from quereus_store.schema.manager import home_path
+from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema
 from quereus_store.types import CollationRegistry, LogicalType, TypeRegistry
 
 if TYPE_CHECKING:
@@ -75,11 +76,6 @@ class BindContext:
     row_count: Callable[[TableSchema], float] | None = None
 
 
-def stored_path(schema: str) -> tuple[str, ...]:
-    """Where a stored body looks for unqualified names: its own schema, then ``main``."""
-    return (schema,) if fold(schema) == DEFAULT_SCHEMA else (schema, DEFAULT_SCHEMA)
-
-
 @record(frozen=True, slots=True)
 class CommonTableEntry:
     """A common table in sight: shared under ``table_id``, or (``query`` set) bound anew at each use.
@@ -131,7 +127,7 @@ class Environment:
     def inside_stored_body(self, schema: str, view: tuple[str, str] | None = None) -> Environment:
         """The environment of a stored body: its own schema, then ``main``; none of the caller's names."""
         views = (*self.views, view) if view else self.views
-        return Environment(self.context, stored_path(schema), views=views)
+        return Environment(self.context, home_path(self.context.catalog, schema), views=views)
 
     def column(
         self,

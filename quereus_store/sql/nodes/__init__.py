@@ -42,8 +42,10 @@ from quereus_store.sql.nodes.base import (
 )
 from quereus_store.sql.nodes.commands import (
     Analyze,
+    Attach,
     BeginTransaction,
     CommitTransaction,
+    Detach,
     Explain,
     ExplainKind,
     Pragma,
@@ -188,6 +190,7 @@ __all__ = [
     "Analyze",
     "ApplySchema",
     "Assignment",
+    "Attach",
     "BeginTransaction",
     "Between",
     "BinaryOperation",
@@ -223,6 +226,7 @@ __all__ = [
     "DefaultValue",
     "DefaultValues",
     "Delete",
+    "Detach",
     "DiffSchema",
     "DropColumn",
     "DropConstraint",

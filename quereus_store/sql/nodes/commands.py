@@ -1,11 +1,12 @@
-"""Transactions, PRAGMA, ANALYZE and EXPLAIN."""
+"""Transactions, ATTACH, PRAGMA, ANALYZE and EXPLAIN."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from quereus_store.records import record
-from quereus_store.sql.nodes.base import Statement
+from quereus_store.sql.nodes.base import Expression, Statement
+from quereus_store.sql.nodes.ddl import ModuleArgument
 from quereus_store.sql.nodes.expressions import Literal
 
 
@@ -53,6 +54,22 @@ class Savepoint(Statement):
 @record(frozen=True, slots=True)
 class ReleaseSavepoint(Statement):
     """``release [savepoint] name``."""
+
+    name: str
+
+
+@record(frozen=True, slots=True)
+class Attach(Statement):
+    """``attach [database] file as name [(option = value, …)]``."""
+
+    file: Expression
+    name: str
+    options: tuple[ModuleArgument, ...] = ()
+
+
+@record(frozen=True, slots=True)
+class Detach(Statement):
+    """``detach [database] name``."""
 
     name: str
 

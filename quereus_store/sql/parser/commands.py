@@ -1,4 +1,4 @@
-"""Transactions, PRAGMA, ANALYZE, EXPLAIN, and the dispatch on a statement's first word."""
+"""Transactions, ATTACH, PRAGMA, ANALYZE, EXPLAIN, and the dispatch on a statement's first word."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from types import MappingProxyType
 from quereus_store.sql.lexer import END
 from quereus_store.sql.nodes import (
     Analyze,
+    Attach,
     BeginTransaction,
     CommitTransaction,
+    Detach,
     Explain,
     ExplainKind,
     Literal,
@@ -79,6 +81,8 @@ class Parser(DeclarationParser):
             "rollback": self.rollback,
             "savepoint": self.savepoint,
             "release": self.release,
+            "attach": self.attach,
+            "detach": self.detach,
             "pragma": self.pragma,
             "analyze": self.analyze,
             "explain": self.explain,
@@ -156,6 +160,29 @@ class Parser(DeclarationParser):
         position = self.advance().position
         self.accept("savepoint")
         return ReleaseSavepoint(self.expect_name("Expected savepoint name."), position=position)
+
+    # ATTACH
+
+    def attach(self) -> Statement:
+        """``attach [database] file as name [(option = value, …)]``."""
+        position = self.advance().position
+        self.pass_database()
+        file = self.expression()
+        self.expect("as", "Expected 'AS' after the file of ATTACH.")
+        name = self.expect_table_name("Expected database name after AS.")
+        options = self.settings("options") if self.token.key == "(" else ()
+        return Attach(file, name, options, position=position)
+
+    def detach(self) -> Statement:
+        """``detach [database] name``."""
+        position = self.advance().position
+        self.pass_database()
+        return Detach(self.expect_table_name("Expected database name after DETACH."), position=position)
+
+    def pass_database(self) -> None:
+        """Take the word DATABASE, unless it is itself the name, or the file, that is meant."""
+        if self.peek_key() not in (END, ";", "as"):
+            self.accept("database")
 
     # PRAGMA, ANALYZE, EXPLAIN
 

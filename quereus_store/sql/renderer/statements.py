@@ -14,6 +14,7 @@ from quereus_store.sql.nodes import (
     AlterTable,
     Analyze,
     ApplySchema,
+    Attach,
     BeginTransaction,
     ChangeTags,
     CommitTransaction,
@@ -25,6 +26,7 @@ from quereus_store.sql.nodes import (
     DeclaredItem,
     DeclareLens,
     DeclareSchema,
+    Detach,
     DiffSchema,
     DropColumn,
     DropConstraint,
@@ -256,6 +258,15 @@ def _release(renderer: Renderer, node: ReleaseSavepoint) -> str:
     return f"release {quote_identifier(node.name)}"
 
 
+def _attach(renderer: Renderer, node: Attach) -> str:
+    options = f" ({renderer.list(node.options)})" if node.options else ""
+    return f"attach {renderer.text(node.file)} as {quote_identifier(node.name)}{options}"
+
+
+def _detach(renderer: Renderer, node: Detach) -> str:
+    return f"detach {quote_identifier(node.name)}"
+
+
 def _pragma(renderer: Renderer, node: Pragma) -> str:
     return f"pragma {quote_identifier(node.name)}{renderer.optional(' = ', node.value)}"
 
@@ -281,11 +292,13 @@ STATEMENT_RULES: Mapping[type[Any], Rule] = MappingProxyType(
         AlterTable: _alter_table,
         Analyze: _analyze,
         ApplySchema: _apply_schema,
+        Attach: _attach,
         BeginTransaction: _begin,
         ChangeTags: _change_tags,
         CommitTransaction: _commit,
         DeclareLens: _declare_lens,
         DeclareSchema: _declare_schema,
+        Detach: _detach,
         DiffSchema: _diff_schema,
         DropColumn: _drop_column,
         DropConstraint: _drop_constraint,
