@@ -123,12 +123,26 @@ def indexes(connection: quereus_store.Connection) -> set[str]:
 def test_a_killed_writer_loses_nothing(
     backend: str, nursery: Nursery, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    path, dice = tmp_path / "bank", Random(backend)
+    kill_and_compare("keep_books", backend, nursery, tmp_path / "bank", pytestconfig)
+
+
+@pytest.mark.parametrize("backend", ["lmdb", "leveldb"])
+def test_nor_does_one_to_whose_database_the_file_is_attached(
+    backend: str, nursery: Nursery, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    kill_and_compare("keep_attached_books", backend, nursery, tmp_path / "bank", pytestconfig)
+
+
+def kill_and_compare(
+    job: str, backend: str, nursery: Nursery, path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Kill a writer again and again; after each time what it was told is there, and no half step."""
+    dice = Random(backend)
     with quereus_store.connect(path, backend=backend) as connection:
         connection.executescript(bank.SCHEMA)
     content, steps = bank.Content(), 0
     for round_ in range(600 if pytestconfig.getoption("--long") else 14):
-        acknowledged = nursery.kill_one("keep_books", backend, path, steps, dice)
+        acknowledged = nursery.kill_one(job, backend, path, steps, dice)
         while steps < acknowledged:
             bank.take_step(content, steps)
             steps += 1

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import quereus_store
 from quereus_store.store import building
@@ -90,8 +91,34 @@ JOBS: Mapping[str, Callable[[quereus_store.Connection, int], None]] = {
 }
 
 
+class InAttached:
+    """A connection to which the bank is attached: what defines something names the database."""
+
+    def __init__(self, connection: quereus_store.Connection) -> None:
+        self.executemany = connection.executemany
+        self.transaction = connection.transaction
+        self._execute = connection.execute
+
+    def execute(self, sql: str, parameters: object = ()) -> object:
+        """Run a statement."""
+        return self._execute(sql.replace(" index ", " index bank."), parameters)
+
+
+def keep_attached_books(backend: str, synchronous: str, path: str, number: int) -> None:
+    """Step after step of a bank that is attached to a database in memory."""
+    connection = quereus_store.connect()
+    options = "".join(f", {name} = {value}" for name, value in OPTIONS[backend].items())
+    connection.execute(
+        f"attach ? as bank (backend = {backend}, synchronous = {synchronous}{options})", (path,)
+    )
+    attached: Any = InAttached(connection)
+    keep_books(attached, number)
+
+
 def work(job: str, backend: str, synchronous: str, path: str, number: str) -> None:
     """What a child does until it is killed."""
+    if job == "keep_attached_books":
+        keep_attached_books(backend, synchronous, path, int(number))
     connection = quereus_store.connect(path, backend=backend, synchronous=synchronous, **OPTIONS[backend])
     JOBS[job](connection, int(number))
 
