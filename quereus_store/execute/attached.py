@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, Module, PersistentCatalog
@@ -51,11 +52,11 @@ Opener = Callable[[str, str, Mapping[str, Any]], Opened]
 
 @dataclass(slots=True, eq=False)
 class AttachedDatabase:
-    """One attached database; ``readers`` counts the transactions that have a snapshot of it."""
+    """One attached database; ``readers`` are the transactions that have a snapshot of it."""
 
     name: str
     opened: Opened
-    readers: int = 0
+    readers: WeakSet[PinnedDatabases] = field(default_factory=WeakSet)
     problems: tuple[CatalogProblem, ...] = ()
     _schemas: dict[int, Schema] = field(default_factory=dict)
 
@@ -90,7 +91,7 @@ class Attachments:
         self.databases: dict[str, AttachedDatabase] = {}
         self.opener: Opener | None = None
         self._engine = engine
-        # Closing a connection, which the garbage collector may do at any moment, lets go of readers.
+        # The garbage collector closes connections, at any moment.
         self._lock = threading.RLock()
         self._joined: list[tuple[Catalog, tuple[Schema, ...], Catalog]] = []
 
@@ -172,14 +173,14 @@ class Attachments:
 
     def pin(self, writing: str | None = None, writer: Any = None) -> PinnedDatabases:
         """A snapshot of each, save of the module that is being written, where the writer is asked."""
+        pinned = PinnedDatabases()
         with self._lock:
-            databases = tuple(self.databases.values())
-            for database in databases:
-                database.readers += 1
-        pinned = PinnedDatabases(self, databases)
+            pinned.databases = tuple(self.databases.values())
+            for database in pinned.databases:
+                database.readers.add(pinned)
         try:
             schemas = []
-            for database in databases:
+            for database in pinned.databases:
                 if database.module_name == writing:
                     transaction = writer
                 else:
@@ -195,29 +196,22 @@ class Attachments:
 
     def joined(self, own: Catalog, schemas: tuple[Schema, ...]) -> Catalog:
         """The own catalog with these schemas; the same one for the same parts."""
-        with self._lock:
-            for base, parts, catalog in self._joined:
-                if base is own and len(parts) == len(schemas) and all(map(_same, parts, schemas)):
-                    return catalog
-            for schema in schemas:
-                if fold(schema.name) in own.schemas:
-                    raise sql_error(
-                        StatusCode.ERROR,
-                        f"schema {schema.name} has come into being in the main database:"
-                        " detach the database of that name",
-                    )
-            joined = {**own.schemas, **{fold(schema.name): schema for schema in schemas}}
-            made = self._engine.versioned(Catalog(joined))
-            self._joined = [*self._joined[1 - _KEPT :], (own, schemas, made)]
-            # What ANALYZE has found may have changed with any of them.
-            self._engine.forget_statistics()
-            return made
-
-    def let_go(self, databases: Iterable[AttachedDatabase]) -> None:
-        """A transaction has ended."""
-        with self._lock:
-            for database in databases:
-                database.readers -= 1
+        for base, parts, catalog in self._joined:
+            if base is own and len(parts) == len(schemas) and all(map(_same, parts, schemas)):
+                return catalog
+        for schema in schemas:
+            if fold(schema.name) in own.schemas:
+                raise sql_error(
+                    StatusCode.ERROR,
+                    f"schema {schema.name} has come into being in the main database:"
+                    " detach the database of that name",
+                )
+        joined = {**own.schemas, **{fold(schema.name): schema for schema in schemas}}
+        made = self._engine.versioned(Catalog(joined))
+        self._joined = [*self._joined[1 - _KEPT :], (own, schemas, made)]
+        # What ANALYZE has found may have changed with any of them.
+        self._engine.forget_statistics()
+        return made
 
     # -- changes -------------------------------------------------------------------
 
@@ -247,19 +241,21 @@ class Attachments:
         return made
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class PinnedDatabases:
-    """What one transaction holds of the attached databases: snapshots by module, and their schemas."""
+    """What one transaction holds of the attached databases: snapshots by module, and their schemas.
 
-    attachments: Attachments
-    databases: tuple[AttachedDatabase, ...]
+    One that nobody holds any more, as of a cursor that was dropped, is no reader either.
+    """
+
+    databases: tuple[AttachedDatabase, ...] = ()
     readers: dict[str, Any] = field(default_factory=dict)
     schemas: tuple[Schema, ...] = ()
 
     def release(self) -> None:
         """The databases may be detached again, as far as this transaction goes; may be repeated."""
-        databases, self.databases = self.databases, ()
-        self.attachments.let_go(databases)
+        for database in self.databases:
+            database.readers.discard(self)
 
 
 def own_part(catalog: Catalog) -> Catalog:

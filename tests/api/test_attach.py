@@ -311,7 +311,8 @@ def test_all_connections_see_it(con: Connection, other: Path) -> None:
         second.execute("commit")
         cursor = second.execute("select * from aux.child")
         cursor.fetchone()
-        cursor.close()
+        refused(StatusCode.BUSY, "database aux is locked", lambda: con.execute("detach aux"))
+        del cursor
         con.execute("detach aux")
         refused(StatusCode.NOTFOUND, "child", lambda: rows(second, "select count(*) from child"))
 
