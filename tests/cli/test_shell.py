@@ -192,6 +192,24 @@ def test_schema(entered: Callable[..., str], tmp_path: Path) -> None:
     assert entered(".schema officers") == printed.splitlines()[2] + "\n"
 
 
+def test_attached_databases(entered: Callable[..., str]) -> None:
+    """They are shown with their names; a dump is of the database itself."""
+    statements = (
+        "attach ':memory:' as aux;",
+        "create table aux.boat (id integer primary key);",
+        "create index aux.by_id on boat (id);",
+        "create view aux.boats as select * from boat;",
+    )
+    assert "aux|table|boat\n" in entered(*statements, ".tables")
+    printed = entered(".schema").splitlines()[-3:]
+    with quereus_store.connect(":memory:") as copy:
+        copy.execute("attach ':memory:' as aux")
+        copy.executescript("\n".join(printed))
+        shown = copy.execute("select name from schema() where schema = 'aux'").fetchall()
+        assert shown == [("boat",), ("by_id",), ("boats",)]
+    assert "boat" not in entered(".dump")
+
+
 def test_import_and_export(entered: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("id,nick,rank\n4,Di,\n1,Ed,2\nx,Flo,2\n")
     printed = entered(".import more.csv crew", ".export crew all.jsonl", "select count(*) from crew;")

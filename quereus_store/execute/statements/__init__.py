@@ -14,7 +14,7 @@ from quereus_store.execute.statements import control
 from quereus_store.execute.statements.alter import alter_object_tags, alter_table
 from quereus_store.execute.statements.analyze import analyze
 from quereus_store.execute.statements.assertions import create_assertion
-from quereus_store.execute.statements.attaching import attach, detach
+from quereus_store.execute.statements.databases import attach, detach
 from quereus_store.execute.statements.declarations import (
     apply_schema,
     declare_schema,
