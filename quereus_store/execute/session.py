@@ -571,9 +571,7 @@ class Session:
         """The catalog that a statement would find now."""
         if self.transaction is not None:
             return self.transaction.catalog
-        catalog, snapshot = self.engine.pin()
-        snapshot.rollback()
-        return catalog
+        return self.engine.current_catalog()
 
     @property
     def schema_path(self) -> Sequence[str]:
