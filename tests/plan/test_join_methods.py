@@ -80,3 +80,20 @@ def test_sides_change_places_where_that_is_less_work(con: Connection) -> None:
     for sql in (SQL, "select count(*) from part join pick on part.code = pick.code"):
         held = [line for (line,) in con.execute(f"explain {sql}")][-1]
         assert "pick" in held, held
+
+
+def test_rows_of_a_join_that_are_kept_have_the_columns_that_are_needed() -> None:
+    con = quereus_store.connect(":memory:")
+    con.execute("create table a (id integer primary key, x text, y text, z text)")
+    con.execute("create table b (id integer primary key, a_id integer, u text, v text)")
+    con.execute("create table c (id integer primary key, name text, b_id integer)")
+    # The sizes make the join of a and b the hashed side.
+    con.executemany("insert into a values (?, 'x', 'y', 'z')", [(n,) for n in range(300)])
+    con.executemany("insert into b values (?, ?, 'u', 'v')", [(n, n) for n in range(300)])
+    con.executemany("insert into c values (?, 'c', ?)", [(n, n % 400) for n in range(5000)])
+    sql = "select c.name, a.y from a join b on b.a_id = a.id join c on c.b_id = b.id where a.x = 'x'"
+    code = "\n".join(line for (line,) in con.execute(f"explain code {sql}"))
+    kept = [line for line in code.splitlines() if "table" in line and "[2]" in line]
+    assert len(kept) == 1, code
+    assert "[3]" not in kept[0]
+    assert len(con.execute(sql).fetchall()) == sum(1 for n in range(5000) if n % 400 < 300)

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.codegen import library
+from quereus_store.execute.codegen.arithmetic import raw_real
 from quereus_store.execute.codegen.fragments import TEXTS, Strict, all_of, is_simple, not_null, tuple_display
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
 _SAFE_EQUALITIES = ("{0} == {1}", "({0} == {1} or ")
 _NEVER_NAN = frozenset({INTEGER, BOOLEAN, *TEXTS})
 _INVERSE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+_AROUND: Mapping[str, tuple[str, str]] = {
+    "{0} < {1}": ("{0} < ", " < {1}"),
+    "{0} <= {1}": ("{0} < ", " < {1}"),
+    "{0} > {1}": ("{1} > ", " > {0}"),
+    "{0} >= {1}": ("{1} > ", " > {0}"),
+    "{0} == {1}": ("{0} < ", " < {1}"),
+}
+"""What is compared before a comparison if its left side is raw, and after it if its right side is."""
 
 
 def _and(compiler: ExpressionCompiler, expression: bound.Conjunction, wanted: bool) -> str:
@@ -80,6 +91,9 @@ def _comparison(compiler: ExpressionCompiler, expression: bound.Comparison, want
     operands = compiler.strict_operands(expression.left, expression.right)
     template = _template(compiler, expression, operator, inline=operands is not None)
     if operands is None:
+        of_finite = _of_finite(compiler, expression, operator)
+        if of_finite is not None:
+            return of_finite
         compare = compiler.module.bind("compare", library.null_safe(template))
         return f"{compare}({compiler.value(expression.left)}, {compiler.value(expression.right)})"
     (a, b), guards = operands
@@ -88,6 +102,33 @@ def _comparison(compiler: ExpressionCompiler, expression: bound.Comparison, want
     if not template.names:
         a, b = _number(compiler, expression.left, a), _number(compiler, expression.right, b)
     return all_of([*not_null(guards), compiler.module.render(template, a, b)])
+
+
+def _of_finite(compiler: ExpressionCompiler, expression: bound.Comparison, operator: str) -> str | None:
+    """A comparison of raw real arithmetic, true of finite results only."""
+    sides = expression.left, expression.right
+    raw = [raw_real(compiler, side) for side in sides]
+    left, right = (it or compiler.strict(side) for it, side in zip(raw, sides, strict=True))
+    if raw == [None, None] or left is None or right is None:
+        return None
+    a, b = _number(compiler, expression.left, left.source), _number(compiler, expression.right, right.source)
+    lowest, highest = (compiler.module.constant(limit) for limit in (-math.inf, math.inf))
+    template = _template(compiler, expression, operator, inline=True)
+    around = _AROUND.get(template.source)
+    if around is not None and (operator in ("<", ">") or None not in raw or any(map(_is_finite, sides))):
+        before, after = (part.format(lowest, highest) for part in around)
+        test = f"{before if raw[0] else ''}{template.render(a, b)}{after if raw[1] else ''}"
+    else:
+        tests = [f"{lowest} < {it.source} < {highest}" for it in raw if it is not None]
+        test = " and ".join([*tests, compiler.module.render(template, a, b)])
+    return all_of([*not_null(dict.fromkeys((*left.guards, *right.guards))), f"({test})"])
+
+
+def _is_finite(expression: BoundExpression) -> bool:
+    """Whether this is surely a finite number."""
+    if isinstance(expression, bound.Literal):
+        return isinstance(expression.value, (int, float)) and math.isfinite(expression.value)
+    return expression.type is INTEGER
 
 
 def _template(
@@ -122,11 +163,13 @@ def _is_repeatable(expression: BoundExpression) -> bool:
 
 
 def _never_nan(expression: BoundExpression) -> bool:
-    """Whether an operand is no NaN, or written as one that knows how it compares."""
+    """Whether an operand is no NaN (arithmetic gives NULL), or written as one that knows how it compares."""
     if isinstance(expression, bound.Literal):
         return bool(expression.value == expression.value)
     if isinstance(expression, bound.Cast):
         return expression.operand.type in _NEVER_NAN
+    if isinstance(expression, bound.Arithmetic):
+        return True
     return _is_real_parameter(expression)
 
 

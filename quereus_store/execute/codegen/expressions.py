@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.execute.codegen import library
+from quereus_store.execute.codegen.arithmetic import arithmetic, strict_arithmetic
 from quereus_store.execute.codegen.conditions import CONDITIONS
 from quereus_store.execute.codegen.fragments import NUMBERS, TEXTS, Strict, is_simple, tuple_display
 from quereus_store.execute.codegen.source import SourceModule
@@ -30,7 +31,7 @@ from quereus_store.functions.registry import call_for, guarded
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.types import ANY, INTEGER, NULL, NUMERIC, REAL, Collation, caster, truth
-from quereus_store.types.arithmetic import BITWISE, arithmetic_template, concat
+from quereus_store.types.arithmetic import concat
 from quereus_store.types.comparison import list_comparator
 from quereus_store.types.values import int_to_text, to_text
 
@@ -135,34 +136,6 @@ class ExpressionCompiler:
     def _strict_context_value(self, expression: bound.ContextValue) -> Strict:
         source = self.scope.context_value(expression.number)
         return Strict(source, (source,) if expression.nullable or expression.type is NULL else ())
-
-    def _strict_arithmetic(self, expression: bound.Arithmetic) -> Strict | None:
-        """Operators that cannot make NULL of numbers: ``+ - *`` over two of one type."""
-        left, right = expression.left, expression.right
-        if expression.operator not in ("+", "-", "*") or left.type is not right.type:
-            return None
-        if left.type is not INTEGER and left.type is not REAL:
-            return None
-        operands = self.strict_operands(left, right)
-        if operands is None:
-            return None
-        (a, b), guards = operands
-        return Strict(f"({a} {expression.operator} {b})", guards)
-
-    def _arithmetic(self, expression: bound.Arithmetic) -> str:
-        strict = self._strict_arithmetic(expression)
-        if strict is not None:
-            if expression.type is REAL:
-                finite = self.module.helper(library.finite)
-                return Strict(f"{finite}{strict.source}", strict.guards).value()
-            return strict.value()
-        left, right = expression.left, expression.right
-        operands = None if expression.operator in BITWISE else self.strict_operands(left, right)
-        if operands is not None:
-            template = arithmetic_template(expression.operator, left.type, right.type)
-            return Strict(self.module.render(template, *operands[0]), operands[1]).value()
-        function = library.arithmetic(expression.operator, left.type, right.type)
-        return f"{self.module.bind('arithmetic', function)}({self.value(left)}, {self.value(right)})"
 
     def _negation(self, expression: bound.Negation) -> str:
         operand = expression.operand
@@ -381,7 +354,7 @@ _StrictMethod = Callable[[ExpressionCompiler, Any], Strict | None]
 
 _VALUES: Mapping[type[BoundExpression], _ValueMethod] = {
     bound.Literal: ExpressionCompiler._literal,
-    bound.Arithmetic: ExpressionCompiler._arithmetic,
+    bound.Arithmetic: arithmetic,
     bound.Negation: ExpressionCompiler._negation,
     bound.Concat: ExpressionCompiler._concat,
     bound.Cast: ExpressionCompiler._cast,
@@ -400,5 +373,5 @@ _STRICT: Mapping[type[BoundExpression], _StrictMethod] = {
     bound.ColumnRef: ExpressionCompiler._strict_column,
     bound.Parameter: ExpressionCompiler._strict_parameter,
     bound.ContextValue: ExpressionCompiler._strict_context_value,
-    bound.Arithmetic: ExpressionCompiler._strict_arithmetic,
+    bound.Arithmetic: strict_arithmetic,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
@@ -35,7 +35,7 @@ def tuple_display(sources: Sequence[str]) -> str:
     return f"({', '.join(sources)}{',' if len(sources) == 1 else ''})"
 
 
-def not_null(guards: Sequence[str]) -> list[str]:
+def not_null(guards: Iterable[str]) -> list[str]:
     """Tests that none of these is NULL."""
     return [f"{guard} is not None" for guard in guards]
 

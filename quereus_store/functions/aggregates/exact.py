@@ -174,11 +174,12 @@ def sum_of(numbers: Sequence[Number]) -> Number | None:
     if kinds == {int}:
         return sum(numbers)
     if kinds == {float}:
-        return _sum_of_floats(numbers)
+        return sum_of_floats(numbers)
     return exact_value(total_of(numbers))
 
 
-def _sum_of_floats(numbers: Sequence[Number]) -> float | None:
+def sum_of_floats(numbers: Sequence[Number]) -> float | None:
+    """The float nearest to the exact sum of floats; NULL where infinities cancel or a NaN is among them."""
     try:
         total = math.fsum(numbers)
     except (OverflowError, ValueError):

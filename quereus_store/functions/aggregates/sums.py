@@ -7,6 +7,7 @@ everything else is left out; ``sum`` and ``avg`` of no number are NULL, ``total`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,9 +23,11 @@ def _start() -> Total:
     return exact.EMPTY
 
 
-def _sum_of_integers(column: Sequence[Any]) -> int | None:
-    """The sum of a column of integers and booleans; None for any other."""
+def _sum_of_one_kind(column: Sequence[Any]) -> Number | None:
+    """The sum of a column of integers and booleans only, or of floats only; None for any other."""
     try:
+        if type(column[0]) is float:
+            return exact.sum_of_floats(column) if set(map(type, column)) == {float} else None
         total = sum(column)
     except (TypeError, OverflowError):
         return None
@@ -34,8 +37,8 @@ def _sum_of_integers(column: Sequence[Any]) -> int | None:
 
 def sum_column(column: Sequence[Value]) -> Number | None:
     """The exact sum of the column's numbers; NULL when it has none."""
-    if column and (integers := _sum_of_integers(column)) is not None:
-        return integers
+    if column and (total := _sum_of_one_kind(column)) is not None:
+        return total
     numbers = exact.numbers_in(column)
     return exact.sum_of(numbers) if numbers else None
 
@@ -48,10 +51,30 @@ def total_column(column: Sequence[Value]) -> float | None:
 
 def avg_column(column: Sequence[Value]) -> float | None:
     """The sum divided by how many numbers there are; NULL when there are none."""
-    if column and (integers := _sum_of_integers(column)) is not None:
-        return int_quotient(integers, len(column))
+    if column and (total := _sum_of_one_kind(column)) is not None:
+        return _mean(total, len(column))
     numbers = exact.numbers_in(column)
     return _mean(exact.sum_of(numbers), len(numbers)) if numbers else None
+
+
+def _over_reals(
+    evaluate: Callable[[Sequence[Value]], Value], finish: Callable[[float, int], Value]
+) -> Callable[[list[Any]], Value]:
+    """``evaluate`` for a column of floats: one pass over it where the sum has a fraction.
+
+    A whole sum may be one of integers, which a function may give though it is declared REAL.
+    """
+
+    def apply(column: list[Any]) -> Value:
+        try:
+            total = math.fsum(column)
+            if -math.inf < total < math.inf and not total.is_integer():
+                return finish(total, len(column))
+        except (TypeError, OverflowError, ValueError):
+            pass
+        return evaluate(column)
+
+    return apply
 
 
 def _mean(total: Number | None, count: int) -> float | None:
@@ -83,10 +106,24 @@ def _algebra(finish: Callable[[Total], Value], **more: Any) -> Algebra:
 
 
 SUM = AggregateFunction(
-    "sum", sum_column, 1, 1, NUMERIC, algebra=_algebra(exact.exact_value, decode=_decode_sum)
+    "sum",
+    sum_column,
+    1,
+    1,
+    NUMERIC,
+    algebra=_algebra(exact.exact_value, decode=_decode_sum),
+    over_reals=_over_reals(sum_column, lambda total, count: total),
 )
 
-TOTAL = AggregateFunction("total", total_column, 1, 1, REAL, algebra=_algebra(_finish_total))
+TOTAL = AggregateFunction(
+    "total",
+    total_column,
+    1,
+    1,
+    REAL,
+    algebra=_algebra(_finish_total),
+    over_reals=_over_reals(total_column, lambda total, count: total),
+)
 
 AVG = AggregateFunction(
     "avg",
@@ -95,4 +132,5 @@ AVG = AggregateFunction(
     1,
     REAL,
     algebra=_algebra(_finish_avg, decompose=Decomposition((("sum", False), ("count", False)), _combine_avg)),
+    over_reals=_over_reals(avg_column, lambda total, count: total / count),
 )

@@ -3,7 +3,7 @@
 A scan hands out whole rows whatever is read of them, so there is nothing to
 save in a pipeline that runs from a table to the result.  It is the breakers
 (sorts, hash tables, unions) that keep rows, and below these an operator that
-computes columns loses the ones nobody reads.
+computes columns, or joins rows, loses the ones nobody reads.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def prune_columns(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
 
 
 def _note_computing(node: nodes.PlanNode, found: set[int]) -> bool:
-    """Add the identities of nodes that are a projection or stand over one: only there columns may go."""
+    """Add the identities of nodes that make rows or stand over one that does: only there columns may go."""
     below = [_note_computing(child, found) for child in nodes.inputs(node)]
-    computes = isinstance(node, nodes.Project) or True in below
+    computes = isinstance(node, _MAKING) or True in below
     if computes:
         found.add(id(node))
     return computes
@@ -58,7 +58,7 @@ def _prune(node: nodes.PlanNode, needed: frozenset[int], computing: set[int]) ->
         used |= nodes.free_columns(node.right)
     wanted = frozenset(used)
     pruned = nodes.map_inputs(node, lambda child: _prune(child, wanted, computing))
-    return _narrowed(pruned)
+    return _narrowed(pruned, needed)
 
 
 def _ids(plan: nodes.PlanNode) -> frozenset[int]:
@@ -68,27 +68,19 @@ def _ids(plan: nodes.PlanNode) -> frozenset[int]:
 _POSITIONAL = (nodes.SetOperation, nodes.Distinct, nodes.Window, nodes.With, nodes.Recursion)
 
 
-def _narrowed(node: nodes.PlanNode) -> nodes.PlanNode:
-    """A node that passes its inputs' columns on lists only those that are left."""
+def _narrowed(node: nodes.PlanNode, needed: frozenset[int]) -> nodes.PlanNode:
+    """The node with the columns that its inputs still have, a join with those that are needed."""
+    if isinstance(node, _JOINS):
+        kept = tuple(column for column in node.columns if column.id in needed)
+        return replace(node, columns=kept) if len(kept) < len(node.columns) else node
     if isinstance(node, _PASSING):
         available = {column.id for child in nodes.inputs(node) for column in child.columns}
-        own = {
-            flag for name in ("left_flag", "right_flag") if (flag := getattr(node, name, None)) is not None
-        }
-        kept = tuple(column for column in node.columns if column.id in available | own)
+        kept = tuple(column for column in node.columns if column.id in available)
         if len(kept) < len(node.columns):
             return replace(node, columns=kept)
     return node
 
 
-_PASSING = (
-    nodes.Filter,
-    nodes.Sort,
-    nodes.TopN,
-    nodes.Limit,
-    nodes.SingleRow,
-    nodes.Join,
-    nodes.HashJoin,
-    nodes.MergeJoin,
-    nodes.IndexJoin,
-)
+_JOINS = (nodes.Join, nodes.HashJoin, nodes.MergeJoin, nodes.IndexJoin)
+_PASSING = (nodes.Filter, nodes.Sort, nodes.TopN, nodes.Limit, nodes.SingleRow)
+_MAKING = (nodes.Project, *_JOINS)

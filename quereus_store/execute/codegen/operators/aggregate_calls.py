@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from quereus_store.execute.codegen import aggregate_kernels
+from quereus_store.execute.codegen.arithmetic import finite_column, finite_first, raw_real
 from quereus_store.execute.codegen.compiler import QueryCompiler
+from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.registry import guarded_evaluate
 from quereus_store.plan.expressions import AggregateCall, BoundExpression, Places, SortTerm
+from quereus_store.plan.nodes import Aggregate
+from quereus_store.types import REAL
 from quereus_store.types.sortkeys import identity_key, order_key
 
 
 @dataclass(slots=True)
 class Collected:
-    """The expressions whose values every group collects, in order, each once."""
+    """The expressions whose values every group collects, in order, each once.
+
+    At the positions in ``raw`` stand raw results of real arithmetic, which are NULL where they are not
+    finite; it tells whether ``None`` may stand there, too.
+    """
 
     places: Places = field(default_factory=Places)
+    raw: dict[int, bool] = field(default_factory=dict)
 
     @property
     def expressions(self) -> list[BoundExpression]:
@@ -44,6 +54,34 @@ def collect(calls: Sequence[AggregateCall]) -> Collected:
     return collected
 
 
+def collected_values(compiled: ExpressionCompiler, node: Aggregate, collected: Collected) -> list[str]:
+    """Source of what a row contributes; real arithmetic stays raw where all who need it skip NULLs."""
+    sources = []
+    for position, expression in enumerate(collected.expressions):
+        raw = raw_real(compiled, expression)
+        if (
+            raw is None
+            or expression in node.keys
+            or not all(_skips_nulls_of(call, expression) for call in node.aggregates)
+        ):
+            sources.append(compiled.value(expression))
+        else:
+            collected.raw[position] = bool(raw.guards)
+            sources.append(raw.value())
+    return sources
+
+
+def _skips_nulls_of(call: AggregateCall, expression: BoundExpression) -> bool:
+    """Whether NULLs of an expression are taken out of its column before the aggregate sees it."""
+    if expression not in _needs(call):
+        return True
+    return call.arguments == (expression,) and call.function.skips_nulls and not _is_shaped(call)
+
+
+def _is_shaped(call: AggregateCall) -> bool:
+    return bool(call.filter is not None or call.order or call.distinct)
+
+
 def _needs(call: AggregateCall) -> list[BoundExpression]:
     needs = list(call.arguments)
     if call.filter is not None:
@@ -62,15 +100,14 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, 
     module = compiler.module
     if counts_rows(call) and call.filter is None:
         return count
-    evaluate = guarded_evaluate(call.function) if call.function.raises else call.function.evaluate
+    evaluate = _evaluation(call, collected)
     function = module.bind(f"{call.function.name.lower()}_", evaluate)
     arguments = [f"column{collected.slot(argument)}" for argument in call.arguments]
     keyword = _order_key_argument(compiler, call)
-    shaped = call.filter is not None or call.order or call.distinct
-    if not shaped:
+    if not _is_shaped(call):
         if call.function.skips_nulls and call.arguments and call.arguments[0].nullable:
             if len(arguments) == 1:
-                arguments = [f"[value for value in {arguments[0]} if value is not None]"]
+                arguments = [_without_nulls(compiler, call, collected)]
             else:
                 skip = module.helper(aggregate_kernels.without_nulls)
                 arguments = [f"*{skip}({', '.join(arguments)})"]
@@ -93,6 +130,34 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, 
         f"{function}(*{shape}({columns}, {condition}, [{', '.join(order)}], {identity}, {skips})"
         f"{''.join(', ' + item for item in keyword)})"
     )
+
+
+def _is_over_reals(call: AggregateCall, collected: Collected) -> bool:
+    """Whether the function has a quick way, and its argument is such that it may be taken."""
+    if call.function.over_reals is None or _is_shaped(call):
+        return False
+    (argument,) = call.arguments
+    return argument.type is REAL or collected.slot(argument) in collected.raw
+
+
+def _evaluation(call: AggregateCall, collected: Collected) -> Callable[..., Any]:
+    """The function over the columns that :func:`_result` writes."""
+    function = call.function
+    if function.over_reals is not None and _is_over_reals(call, collected):
+        is_raw = collected.slot(call.arguments[0]) in collected.raw
+        return finite_first(function.over_reals) if is_raw else function.over_reals
+    return guarded_evaluate(function) if function.raises else function.evaluate
+
+
+def _without_nulls(compiler: QueryCompiler, call: AggregateCall, collected: Collected) -> str:
+    """Source of the column of a call's argument without its NULLs."""
+    argument = collected.slot(call.arguments[0])
+    column = f"column{argument}"
+    if collected.raw.get(argument, True):
+        column = f"[value for value in {column} if value is not None]"
+    if argument in collected.raw and not _is_over_reals(call, collected):
+        return f"{compiler.module.helper(finite_column)}({column})"
+    return column
 
 
 def _order_spec(compiler: QueryCompiler, term: SortTerm, collected: Collected) -> str:

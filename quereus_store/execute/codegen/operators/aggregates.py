@@ -27,6 +27,7 @@ from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.aggregate_calls import (
     Collected,
     collect,
+    collected_values,
     counts_rows,
     results_of,
 )
@@ -85,7 +86,7 @@ def _one_group(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipelin
     module = compiler.module
     collected = collect(node.aggregates)
     compiled = compiler.expressions(pipeline)
-    sources = compiled.values(collected.expressions)
+    sources = collected_values(compiled, node, collected)
     name = module.name("aggregate")
     width = len(sources)
     results = tuple_display(results_of(compiler, node.aggregates, collected, "count"))
@@ -139,7 +140,7 @@ def _groups(compiler: QueryCompiler, node: nodes.Aggregate, pipeline: Pipeline) 
         else compiled.value(key)
         for key, recipe in zip(node.keys, recipes, strict=True)
     ]
-    values = compiled.values(collected.expressions)
+    values = collected_values(compiled, node, collected)
     group_key = keys[0] if len(keys) == 1 else tuple_display(keys)
     outputs = [
         f"column{collected.slot(expression)}[0]"
