@@ -23,15 +23,15 @@ _State = tuple[Any, Value] | None
 
 def min_column(column: Sequence[Value], key: Key | None = None) -> Value:
     """The first value in order; NULL of nothing."""
-    return _one_zero(min(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
+    return one_zero(min(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
 
 
 def max_column(column: Sequence[Value], key: Key | None = None) -> Value:
     """The last value in order; NULL of nothing."""
-    return _one_zero(max(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
+    return one_zero(max(column, key=key)) if column else None  # type: ignore[type-var,arg-type]
 
 
-def _one_zero(value: Value) -> Value:
+def one_zero(value: Value) -> Value:
     """0.0 for -0.0, which equals it: the rows may come in any order."""
     return value or (value + 0.0 if type(value) is float else value)
 
@@ -66,7 +66,7 @@ def extreme_algebra(
         return decode(evaluate([value for value in column if value is not None], key=key))
 
     def finish(state: _State) -> Value:
-        return None if state is None else _one_zero(state[1])
+        return None if state is None else one_zero(state[1])
 
     def decode(stored: Value) -> _State:
         return _state_of(stored, key)

@@ -29,7 +29,7 @@ from operator import gt, lt, mul, sub
 from typing import Any
 
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
-from quereus_store.functions.aggregates.extremes import MAX, MIN
+from quereus_store.functions.aggregates.extremes import MAX, MIN, one_zero
 from quereus_store.functions.aggregates.sums import AVG, SUM, TOTAL
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.functions.windows.frames import Frames, Part
@@ -206,6 +206,8 @@ def _extreme(
 
     def over(frames: Frames, columns: Columns, key: Key | None) -> list[Value]:
         values = columns[0]
+        if 0.0 in values:
+            values = list(map(one_zero, values))
         keys = values if key is None else list(map(key, values))
         if len(frames.parts) == 1:
             starts, ends = frames.parts[0]
