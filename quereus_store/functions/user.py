@@ -6,7 +6,9 @@ result's type from the return annotation (``int`` is INTEGER, ``float`` REAL, ``
 is said to yield (``Iterator[Point]`` for a ``NamedTuple``, ``Iterator[tuple[int, str]]`` where names are
 given).  Options override what is read.
 
-NULLs are passed through to the callable.  Results are not converted: a function returns what it declares.
+NULLs are passed through to the callable.  A function returns what it declares: programs, keys and indexes are
+made for that type, so another result is a MISMATCH.  Only numbers are taken as the declared kind of number
+where that changes no value (1 as 1.0, ``True`` as 1).
 Unless told otherwise a function is taken to be non-deterministic.
 """
 
@@ -16,7 +18,6 @@ import copy
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -28,6 +29,7 @@ from quereus_store.functions.registry import (
     ScalarFunction,
     TableFunction,
 )
+from quereus_store.types.conversion import converted, fits
 from quereus_store.types.json import copy_document
 from quereus_store.types.logical import (
     ANY,
@@ -35,12 +37,13 @@ from quereus_store.types.logical import (
     BOOLEAN,
     INTEGER,
     JSON,
+    NUMERIC,
     REAL,
     TEXT,
     LogicalType,
     type_from_name,
 )
-from quereus_store.types.values import Value
+from quereus_store.types.values import Value, value_kind
 
 _TYPE_OF_HINT: dict[Any, LogicalType] = {
     bool: BOOLEAN,
@@ -120,6 +123,8 @@ def _name(function: Any, name: str | None) -> str:
 # --- scalar functions ---------------------------------------------------------------------------------------
 
 
+_NUMBERS = frozenset({bool, int, float})
+_NUMERIC = frozenset({INTEGER, REAL, NUMERIC, BOOLEAN})
 _VALUES = frozenset({types.NoneType, bool, int, float, str, bytes})
 
 
@@ -150,11 +155,40 @@ def sql_value(result: Any) -> Value:
     raise sql_error(StatusCode.MISMATCH, f"expected SqlValue, got {reason}")
 
 
-def _giving_values(function: Callable[..., Any]) -> Callable[..., Value]:
-    """The callable, with what it gives as a value of the language."""
+def _promised(returns: LogicalType, nullable: bool) -> Callable[[Any], Value]:
+    """What a callable gave as a value of the type that it declares; MISMATCH for any other."""
+    if returns is ANY:
+        return sql_value
+
+    def value_of(result: Any) -> Value:
+        value = sql_value(result)
+        if value is None:
+            if nullable:
+                return None
+        elif fits(value, returns):
+            return value
+        elif type(value) in _NUMBERS and returns in _NUMERIC:
+            number = converted(value, returns)
+            if number == value:
+                return number
+        wanted = returns.name if nullable else f"{returns.name} NOT NULL"
+        raise sql_error(StatusCode.MISMATCH, f"{wanted} is declared, but {_shown(value)} was returned")
+
+    return value_of
+
+
+def _shown(value: Value) -> str:
+    return "NULL" if value is None else value_kind(value)
+
+
+def _giving_values(
+    function: Callable[..., Any], returns: LogicalType, nullable: bool
+) -> Callable[..., Value]:
+    """The callable, with what it gives as a value of the type that it declares."""
+    value_of = _promised(returns, nullable)
 
     def call(*values: Any) -> Value:
-        return sql_value(function(*values))
+        return value_of(function(*values))
 
     return call
 
@@ -185,7 +219,7 @@ def scalar_function_from(
     announced: ReturnType = infer_return_type or result
     return ScalarFunction(
         found,
-        _giving_values(function),
+        _giving_values(function, ANY if infer_return_type else result, nullable),
         minimum,
         maximum,
         announced,
@@ -253,9 +287,9 @@ def aggregate_function_from(
         )
     if not callable(finish):
         raise _misuse("aggregate schema.finalizeFunction must be a function")
-    start, finished = _starter(initial), _giving_values(finish)
     minimum, maximum = _arity(step, arguments, leading=1)
     result, nullable = _returned(finish, returns)
+    start, finished = _starter(initial), _giving_values(finish, result, nullable)
 
     def evaluate(*columns: Sequence[Value]) -> Value:
         state = start()
@@ -371,11 +405,12 @@ def table_function_from(
     if not declared:
         raise _misuse("a table function must declare its columns")
     width = len(declared)
+    promises = [_promised(column.type, column.nullable) for column in declared]
     minimum, maximum = _arity(function, arguments, leading=int(integrated))
 
     def rows(*values: Value) -> Iterator[tuple[Value, ...]]:
         for row in function(*values):
-            fitted = tuple(map(sql_value, islice(row, width)))
+            fitted = tuple([value_of(value) for value_of, value in zip(promises, row, strict=False)])
             yield fitted if len(fitted) == width else fitted + (None,) * (width - len(fitted))
 
     return TableFunction(

@@ -183,11 +183,11 @@ class TestTableFunctions:
             for number in range(count):
                 yield tuple(range(number))
 
-        function = table_function_from(uneven, ["a", ("b", "integer"), ("c", TEXT)])
+        function = table_function_from(uneven, ["a", ("b", "integer"), ("c", INTEGER)])
         assert [(column.name, column.type) for column in function.columns] == [
             ("a", ANY),
             ("b", INTEGER),
-            ("c", TEXT),
+            ("c", INTEGER),
         ]
         assert list(function.call(5)) == [
             (None, None, None),
@@ -252,3 +252,49 @@ def test_what_is_no_value_is_no_result(given: Any) -> None:
     ):
         with pytest.raises(Error, match="expected SqlValue, got"):
             connection.execute(query).fetchall()
+
+
+class TestPromises:
+    """What a function gives is of the type that it declares."""
+
+    @pytest.mark.parametrize(
+        ("returns", "given", "wanted"),
+        [
+            ("real", 2, 2.0),
+            ("integer", True, 1),
+            ("integer", 3.0, 3),
+            ("boolean", 1, True),
+            ("numeric", 5, 5),
+            ("any", "x", "x"),
+            ("date", "2024-03-01", "2024-03-01"),
+            ("json", "text", "text"),
+            ("text", None, None),
+        ],
+    )
+    def test_numbers_are_taken_as_the_declared_kind(self, returns: str, given: Any, wanted: Any) -> None:
+        result = scalar_function_from(lambda: given, "f", returns=returns).call()
+        assert (type(result), result) == (type(wanted), wanted)
+
+    @pytest.mark.parametrize(
+        ("returns", "given"),
+        [("integer", "5"), ("integer", 2.5), ("text", 5), ("blob", "x"), ("boolean", "true"), ("real", [])],
+    )
+    def test_another_type_is_a_mismatch(self, returns: str, given: Any) -> None:
+        with pytest.raises(Error, match="is declared, but") as caught:
+            scalar_function_from(lambda: given, "f", returns=returns).call()
+        assert caught.value.code is StatusCode.MISMATCH
+
+    def test_no_null_against_the_annotation(self) -> None:
+        def never(value: Any) -> int:
+            return value  # type: ignore[no-any-return]
+
+        with pytest.raises(Error, match="INTEGER NOT NULL is declared, but NULL was returned"):
+            scalar_function_from(never).call(None)
+
+    def test_columns_of_table_functions(self) -> None:
+        def rows() -> Iterator[tuple[Any, ...]]:
+            yield (1, "x")
+
+        assert list(table_function_from(rows, [("a", "real"), ("b", "text")]).call()) == [(1.0, "x")]
+        with pytest.raises(Error, match="INTEGER is declared, but string was returned"):
+            list(table_function_from(rows, ["a", ("b", "integer")]).call())

@@ -50,7 +50,7 @@ from quereus_store.schema.objects import (
 from quereus_store.schema.tags import TagSite, check_tags
 from quereus_store.sql import nodes
 from quereus_store.sql.renderer import returned_name_text, unique_names
-from quereus_store.types import NULL, LogicalType
+from quereus_store.types import DATETIME, NULL, LogicalType
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,11 @@ def generated_plans(target: Target) -> tuple[GeneratedPlan, ...]:
 
 
 def converts(expression: BoundExpression, column: ColumnSchema) -> bool:
-    """Whether a value must be converted on write: not when its static type is the column's."""
-    return expression.type is not column.type
+    """Whether a value must be converted on write: not when its static type is the column's.
+
+    A DATETIME is always looked at: ``datetime('now')`` is one, but ends in Z.
+    """
+    return expression.type is not column.type or column.type is DATETIME
 
 
 def check_plans(target: Target, operation: Operation) -> tuple[CheckPlan, ...]:
