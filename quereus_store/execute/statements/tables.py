@@ -47,7 +47,7 @@ from quereus_store.schema.objects import ColumnSchema, Operation, TableSchema, f
 from quereus_store.schema.tags import check_table_tags
 from quereus_store.schema.target import created, dropped
 from quereus_store.sql import nodes, parse_statement, quote_identifier
-from quereus_store.types import ANY, NULL
+from quereus_store.types import ANY, DATETIME, NULL, convert_column
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -147,12 +147,23 @@ def _fill(
 ) -> None:
     writer = transaction.writer(table.module)
     handle = session.engine.table(table)
-    for batch in session.query_within(transaction, query, parameters):
+    times = any(column.type is DATETIME for column in table.columns)
+    for given in session.query_within(transaction, query, parameters):
+        batch = _as_stored(table, given) if times and given else given
         try:
             handle.insert(writer, batch)
         except UniqueViolation as violation:
             raise primary_key_violation(table, violation.row) from None
         record_changes(transaction, table, Operation.INSERT, (), batch)
+
+
+def _as_stored(table: TableSchema, batch: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows in the form that the table keeps: a DATETIME of the clock loses its Z."""
+    cells = [
+        convert_column(list(values), column.type, column.name, column.type)
+        for values, column in zip(zip(*batch, strict=True), table.columns, strict=True)
+    ]
+    return list(zip(*cells, strict=True))
 
 
 # -- DROP ------------------------------------------------------------------------
