@@ -32,3 +32,11 @@ def test_the_page_on_other_databases(
     promised = promised_by(DOCS / "attach.md", tmp_path, monkeypatch)
     assert len(promised) == 2
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_the_page_on_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    promised = promised_by(DOCS / "modules.md", tmp_path, monkeypatch)
+    assert len(promised) == 1
+    assert capsys.readouterr().out.splitlines() == promised
