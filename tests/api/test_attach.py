@@ -18,7 +18,7 @@ from quereus_store.store.module import StoreModule
 BACKENDS = ("lmdb", "leveldb")
 
 
-@pytest.fixture(params=["memory", *BACKENDS])
+@pytest.fixture(params=["memory", "lmdb"])
 def con(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
     """A connection with a table ``t``."""
     options = {} if request.param == "memory" else {"backend": request.param}

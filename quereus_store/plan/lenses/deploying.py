@@ -145,7 +145,11 @@ def _basis(catalog: Catalog, wanted: Lens, position: SourcePosition | None) -> s
     candidates = [
         schema.name
         for key, schema in catalog.schemas.items()
-        if key != "temp" and schema.lens is None and schema.tables and key != fold(name)
+        if key != "temp"
+        and schema.lens is None
+        and schema.tables
+        and key != fold(name)
+        and not schema.attached
     ]
     if len(candidates) == 1:
         return candidates[0]
