@@ -118,8 +118,8 @@ class AggregateFunction:
     ``collated`` (min, max): ``evaluate`` takes a keyword ``key``, the order key
     of the argument's type and collation (None: values order themselves), and
     ``keyed_algebra`` makes the algebra for such a key; ``algebra`` is that for None.
-    ``over_reals`` is ``evaluate`` for a column that is declared REAL; what it gives is finite only if all
-    numbers in the column are.
+    ``over_floats`` is ``evaluate`` for a column of nothing but floats; what it gives is finite only if all of
+    these are.
     ``raises``, ``hidden``, ``flags``: as for scalar functions.
     """
 
@@ -136,7 +136,7 @@ class AggregateFunction:
     algebra: Algebra | None = None
     check: Callable[[Sequence[LogicalType]], None] | None = None
     keyed_algebra: Callable[[Callable[[Value], Any] | None], Algebra] | None = None
-    over_reals: Callable[[list[Any]], Value] | None = None
+    over_floats: Callable[[list[Any]], Value] | None = None
     raises: bool = False
     hidden: bool = False
     flags: int = 0

@@ -7,7 +7,6 @@ everything else is left out; ``sum`` and ``avg`` of no number are NULL, ``total`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,32 +51,27 @@ def total_column(column: Sequence[Value]) -> float | None:
 def avg_column(column: Sequence[Value]) -> float | None:
     """The sum divided by how many numbers there are; NULL when there are none."""
     if column and (total := _sum_of_one_kind(column)) is not None:
-        return _mean(total, len(column))
+        return mean(total, len(column))
     numbers = exact.numbers_in(column)
-    return _mean(exact.sum_of(numbers), len(numbers)) if numbers else None
+    return mean(exact.sum_of(numbers), len(numbers)) if numbers else None
 
 
-def _over_reals(
+def _over_floats(
     evaluate: Callable[[Sequence[Value]], Value], finish: Callable[[float, int], Value]
 ) -> Callable[[list[Any]], Value]:
-    """``evaluate`` for a column of floats: one pass over it where the sum has a fraction.
-
-    A whole sum may be one of integers, which a function may give though it is declared REAL.
-    """
+    """``evaluate`` for a column of floats, without looking at what they are."""
 
     def apply(column: list[Any]) -> Value:
-        try:
-            total = math.fsum(column)
-            if -math.inf < total < math.inf and not total.is_integer():
-                return finish(total, len(column))
-        except (TypeError, OverflowError, ValueError):
-            pass
-        return evaluate(column)
+        total = exact.sum_of_floats(column)
+        if total is None or not column:
+            return evaluate(column)
+        return finish(total, len(column))
 
     return apply
 
 
-def _mean(total: Number | None, count: int) -> float | None:
+def mean(total: Number | None, count: int) -> float | None:
+    """A sum over how many numbers were added; NULL for NULL."""
     if total is None:
         return None
     return int_quotient(total, count) if type(total) is int else total / count
@@ -88,7 +82,7 @@ def _finish_total(state: Total) -> float | None:
 
 
 def _finish_avg(state: Total) -> float | None:
-    return _mean(exact.exact_value(state), state.numbers) if state.numbers else None
+    return mean(exact.exact_value(state), state.numbers) if state.numbers else None
 
 
 def _decode_sum(stored: Value) -> Total:
@@ -97,7 +91,7 @@ def _decode_sum(stored: Value) -> Total:
 
 
 def _combine_avg(total: Value, count: Value) -> float | None:
-    return _mean(total, count) if count else None  # type: ignore[arg-type]
+    return mean(total, count) if count else None  # type: ignore[arg-type]
 
 
 def _algebra(finish: Callable[[Total], Value], **more: Any) -> Algebra:
@@ -112,7 +106,7 @@ SUM = AggregateFunction(
     1,
     NUMERIC,
     algebra=_algebra(exact.exact_value, decode=_decode_sum),
-    over_reals=_over_reals(sum_column, lambda total, count: total),
+    over_floats=_over_floats(sum_column, lambda total, count: total),
 )
 
 TOTAL = AggregateFunction(
@@ -122,7 +116,7 @@ TOTAL = AggregateFunction(
     1,
     REAL,
     algebra=_algebra(_finish_total),
-    over_reals=_over_reals(total_column, lambda total, count: total),
+    over_floats=_over_floats(total_column, lambda total, count: total),
 )
 
 AVG = AggregateFunction(
@@ -132,5 +126,5 @@ AVG = AggregateFunction(
     1,
     REAL,
     algebra=_algebra(_finish_avg, decompose=Decomposition((("sum", False), ("count", False)), _combine_avg)),
-    over_reals=_over_reals(avg_column, lambda total, count: total / count),
+    over_floats=_over_floats(avg_column, lambda total, count: total / count),
 )

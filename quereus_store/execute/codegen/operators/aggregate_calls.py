@@ -12,10 +12,11 @@ from quereus_store.execute.codegen.compiler import QueryCompiler
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
+from quereus_store.functions.aggregates.sums import AVG, SUM, mean
 from quereus_store.functions.registry import guarded_evaluate
-from quereus_store.plan.expressions import AggregateCall, BoundExpression, Places, SortTerm
-from quereus_store.plan.nodes import Aggregate
-from quereus_store.types import REAL
+from quereus_store.plan.expressions import AggregateCall, BoundExpression, ColumnRef, Places, SortTerm
+from quereus_store.plan.nodes import Aggregate, IndexAccess, PlanNode, TableScan, walk_plan
+from quereus_store.types import INTEGER, REAL
 from quereus_store.types.sortkeys import identity_key, order_key
 
 
@@ -24,11 +25,13 @@ class Collected:
     """The expressions whose values every group collects, in order, each once.
 
     At the positions in ``raw`` stand raw results of real arithmetic, which are NULL where they are not
-    finite; it tells whether ``None`` may stand there, too.
+    finite; it tells whether ``None`` may stand there, too.  At those in ``floats`` stands nothing but floats
+    and ``None``: raw results, and columns of tables that are declared REAL.
     """
 
     places: Places = field(default_factory=Places)
     raw: dict[int, bool] = field(default_factory=dict)
+    floats: set[int] = field(default_factory=set)
 
     @property
     def expressions(self) -> list[BoundExpression]:
@@ -56,6 +59,7 @@ def collect(calls: Sequence[AggregateCall]) -> Collected:
 
 def collected_values(compiled: ExpressionCompiler, node: Aggregate, collected: Collected) -> list[str]:
     """Source of what a row contributes; real arithmetic stays raw where all who need it skip NULLs."""
+    stored = _stored_reals(node.input)
     sources = []
     for position, expression in enumerate(collected.expressions):
         raw = raw_real(compiled, expression)
@@ -65,10 +69,19 @@ def collected_values(compiled: ExpressionCompiler, node: Aggregate, collected: C
             or not all(_skips_nulls_of(call, expression) for call in node.aggregates)
         ):
             sources.append(compiled.value(expression))
+            if isinstance(expression, ColumnRef) and expression.id in stored:
+                collected.floats.add(position)
         else:
             collected.raw[position] = bool(raw.guards)
+            collected.floats.add(position)
             sources.append(raw.value())
     return sources
+
+
+def _stored_reals(plan: PlanNode) -> frozenset[int]:
+    """The REAL columns of tables in a plan; functions may give integers for what they call REAL."""
+    scans = [part for part in walk_plan(plan) if isinstance(part, TableScan | IndexAccess)]
+    return frozenset([column.id for scan in scans for column in scan.columns if column.type is REAL])
 
 
 def _skips_nulls_of(call: AggregateCall, expression: BoundExpression) -> bool:
@@ -92,8 +105,33 @@ def _needs(call: AggregateCall) -> list[BoundExpression]:
 def results_of(
     compiler: QueryCompiler, calls: Sequence[AggregateCall], collected: Collected, count: str
 ) -> list[str]:
-    """Source of each aggregate over variables ``column0``, ``column1``, ..."""
-    return [_result(compiler, call, collected, count) for call in calls]
+    """Source of each aggregate over variables ``column0``, ``column1``, ..., to be evaluated in order."""
+    sources = [_result(compiler, call, collected, count) for call in calls]
+    for place, call in enumerate(calls):
+        if call.function == AVG and _is_sum_over_count(call, collected):
+            sums = [
+                other
+                for other, it in enumerate(calls)
+                if it.function == SUM and it.arguments == call.arguments
+            ]
+            if sums and not _is_shaped(calls[sums[0]]):
+                _share_sum(compiler, sources, place, sums[0], count)
+    return sources
+
+
+def _is_sum_over_count(call: AggregateCall, collected: Collected) -> bool:
+    """Whether an average is over numbers only, one of each row."""
+    (argument,) = call.arguments
+    known = argument.type is INTEGER or collected.slot(argument) in collected.floats
+    return known and not argument.nullable and not _is_shaped(call)
+
+
+def _share_sum(compiler: QueryCompiler, sources: list[str], average: int, total: int, count: str) -> None:
+    """Compute an average from the sum of the same column, which is one of the results, too."""
+    name = compiler.module.name("total")
+    summed = f"({name} := {sources[total]})"
+    first, second = (summed, name) if average < total else (name, summed)
+    sources[average], sources[total] = f"{compiler.module.helper(mean)}({first}, {count})", second
 
 
 def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, count: str) -> str:
@@ -132,20 +170,19 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, 
     )
 
 
-def _is_over_reals(call: AggregateCall, collected: Collected) -> bool:
+def _is_over_floats(call: AggregateCall, collected: Collected) -> bool:
     """Whether the function has a quick way, and its argument is such that it may be taken."""
-    if call.function.over_reals is None or _is_shaped(call):
+    if call.function.over_floats is None or _is_shaped(call):
         return False
-    (argument,) = call.arguments
-    return argument.type is REAL or collected.slot(argument) in collected.raw
+    return collected.slot(call.arguments[0]) in collected.floats
 
 
 def _evaluation(call: AggregateCall, collected: Collected) -> Callable[..., Any]:
     """The function over the columns that :func:`_result` writes."""
     function = call.function
-    if function.over_reals is not None and _is_over_reals(call, collected):
+    if function.over_floats is not None and _is_over_floats(call, collected):
         is_raw = collected.slot(call.arguments[0]) in collected.raw
-        return finite_first(function.over_reals) if is_raw else function.over_reals
+        return finite_first(function.over_floats) if is_raw else function.over_floats
     return guarded_evaluate(function) if function.raises else function.evaluate
 
 
@@ -155,7 +192,7 @@ def _without_nulls(compiler: QueryCompiler, call: AggregateCall, collected: Coll
     column = f"column{argument}"
     if collected.raw.get(argument, True):
         column = f"[value for value in {column} if value is not None]"
-    if argument in collected.raw and not _is_over_reals(call, collected):
+    if argument in collected.raw and not _is_over_floats(call, collected):
         return f"{compiler.module.helper(finite_column)}({column})"
     return column
 
