@@ -11,6 +11,7 @@ from math import log2
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.plan import nodes
+from quereus_store.plan.expressions import BoundExpression
 
 if TYPE_CHECKING:
     from quereus_store.plan.estimates import Estimator
@@ -21,10 +22,16 @@ LOOKUP = 3.0
 PROBE = 0.5
 """Asking a hash table."""
 
+MEMBER = 0.4
+"""Adding a key to a set, where only the keys of a side matter."""
+
+READ = 0.2
+"""Reading a row that no hash table keeps, as a share of what a plan takes for it."""
+
 PAIR = 0.3
 """Looking at one pair of rows."""
 
-CALL = 5.0
+CALL = 12.0
 """Running a subquery once, beside what its plan takes."""
 
 
@@ -48,7 +55,13 @@ def _index_join(plan: nodes.IndexJoin, estimates: Estimator) -> float:
 
 def _hash_join(plan: nodes.HashJoin | nodes.MergeJoin, estimates: Estimator) -> float:
     left, right = estimates.rows(plan.left), estimates.rows(plan.right)
-    return right + PROBE * left + 0.2 * estimates.rows(plan)
+    kept = MEMBER if keys_suffice(plan.kind, plan.residual) else 1.0
+    return kept * right + PROBE * left + 0.2 * estimates.rows(plan)
+
+
+def keys_suffice(kind: nodes.JoinKind, residual: BoundExpression | None) -> bool:
+    """Whether a join asks of the right side only which keys there are."""
+    return residual is None and kind in (nodes.JoinKind.SEMI, nodes.JoinKind.ANTI)
 
 
 def _join(plan: nodes.Join, estimates: Estimator) -> float:

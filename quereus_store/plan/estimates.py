@@ -39,6 +39,7 @@ from quereus_store.plan.expressions import (
     IsTest,
     Literal,
     Not,
+    PatternMatch,
     Truth,
     reference,
 )
@@ -54,12 +55,14 @@ _DEFAULT = 1000.0
 _FUNCTION_ROWS = 100.0
 _EQUAL_SHARE = 0.1
 _LIST_SHARE = 0.2
+_PATTERN_SHARE = 0.1
 _OTHER_SHARE = 0.3
+_MATCHED_SHARE = 0.5
 
 
 @record(frozen=True, slots=True)
 class ColumnEstimate:
-    """What is known of a table's column; ``distinct`` is None without statistics."""
+    """What is known of a table's column; ``distinct`` is a guess, or None, unless ANALYZE has ``counted``."""
 
     rows: float
     distinct: float | None = None
@@ -69,6 +72,7 @@ class ColumnEstimate:
     greatest: Any = None
     bounds: Sequence[Any] = ()
     order: Callable[[Any], Any] | None = None
+    counted: bool = False
 
     @property
     def values(self) -> float | None:
@@ -211,6 +215,7 @@ class Estimator:
             figures.get("maxValue"),
             figures.get("histogram", ()),
             order_key(column.type, False, self._services.collation(column.collation)).function,
+            counted=True,
         )
 
     # -- conditions -------------------------------------------------------------------------
@@ -236,7 +241,10 @@ def is_unique_column(table: TableSchema, position: int) -> bool:
 
 
 def leads_index(table: TableSchema, position: int) -> bool:
-    """Whether a column is the first of an index over all rows."""
+    """Whether a column is the first of the primary key or of an index over all rows."""
+    parts = table.primary_key.parts
+    if parts and parts[0].column == position:
+        return True
     return any(index.where is None and index.parts[0].column == position for index in table.indexes)
 
 
@@ -303,6 +311,7 @@ _SHARES: dict[type[BoundExpression], Callable[[Any, Estimator], float]] = {
     Exists: lambda predicate, estimates: 0.5,
     IsTest: _is_test,
     Not: _not,
+    PatternMatch: lambda predicate, estimates: _PATTERN_SHARE,
     Disjunction: _or,
 }
 
@@ -361,9 +370,19 @@ def _aggregate(plan: nodes.Aggregate, estimates: Estimator) -> float:
 
 def _join(plan: Any, estimates: Estimator) -> float:
     left, right = estimates.rows(plan.left), estimates.rows(plan.right)
+    share = estimates.selectivity(plan.condition)
     if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return left * 0.5
-    return _joined(plan, left, right, estimates.selectivity(plan.condition))
+        return left * _kept(plan.kind, right * share)
+    return _joined(plan, left, right, share)
+
+
+def _kept(kind: JoinKind, matches: float) -> float:
+    """The share of rows that a semi- or anti-join keeps, for a number of matches for each.
+
+    Only where matches are rare do they tell: some rows have many, and how many rows have none is unknown.
+    """
+    share = min(_MATCHED_SHARE, matches)
+    return share if kind is JoinKind.SEMI else 1.0 - share
 
 
 def _joined(plan: Any, left: float, right: float, share: float) -> float:
@@ -377,11 +396,11 @@ def _joined(plan: Any, left: float, right: float, share: float) -> float:
 
 def _keyed_join(plan: nodes.HashJoin | nodes.MergeJoin, estimates: Estimator) -> float:
     left, right = estimates.rows(plan.left), estimates.rows(plan.right)
-    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return left * 0.5
     share = estimates.selectivity(plan.residual)
     for mine, theirs in zip(plan.left_keys, plan.right_keys, strict=True):
         share *= equal_share(mine, theirs, left, right, estimates)
+    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return left * _kept(plan.kind, right * share)
     return _joined(plan, left, right, share)
 
 
@@ -397,9 +416,10 @@ def equal_share(
 def _index_join(plan: nodes.IndexJoin, estimates: Estimator) -> float:
     left = estimates.rows(plan.left)
     estimates.scan(plan.inner)
+    matches = plan.inner.access.rows * estimates.selectivity(plan.residual)
     if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return left * 0.5
-    found = left * plan.inner.access.rows * estimates.selectivity(plan.residual)
+        return left * _kept(plan.kind, matches)
+    found = left * matches
     return max(left, found) if plan.kind is JoinKind.LEFT else found
 
 

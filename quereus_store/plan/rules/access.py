@@ -97,7 +97,7 @@ def with_share(offer: Offer, context: RuleContext) -> ColumnConstraint:
     """The constraint of an offer with the share of rows that satisfies it, where statistics tell."""
     constraint = offer.constraint
     column = None if offer.column is None else context.estimates.column(offer.column)
-    if column is None or column.distinct is None:
+    if column is None or column.distinct is None or not column.counted:
         return constraint
     value = offer.values[0]
     if constraint.operator is Comparison.IS_NULL:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from quereus_store.plan import nodes
+from quereus_store.plan.analysis import has_subquery
 from quereus_store.plan.conditions import conjuncts, filtered
 from quereus_store.plan.correlation import Independent
 from quereus_store.plan.costs import CALL, PROBE, work
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import RuleContext, optimize
 from quereus_store.plan.rules.joins import key_pairs
+from quereus_store.plan.rules.placement import sunk
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -29,8 +31,12 @@ def join_tests(
     plan: nodes.PlanNode,
     as_test: Callable[[BoundExpression], tuple[K, T] | None],
     joined: Callable[[nodes.PlanNode, K, T], nodes.PlanNode | None],
+    context: RuleContext,
 ) -> nodes.PlanNode:
-    """Turn conjuncts of filters into joins: those that ``as_test`` knows, where ``joined`` can."""
+    """Turn conjuncts of filters into joins: those that ``as_test`` knows, where ``joined`` can.
+
+    Conditions with other subqueries, which may run for every row, are tested after them.
+    """
 
     def replaced(node: nodes.PlanNode) -> nodes.PlanNode:
         if not isinstance(node, nodes.Filter):
@@ -39,17 +45,28 @@ def join_tests(
         tests = [as_test(predicate) for predicate in predicates]
         if not any(tests):
             return node
-        outer = filtered(node.input, [p for p, test in zip(predicates, tests, strict=True) if test is None])
-        kept: list[BoundExpression] = []
+        others = [predicate for predicate, test in zip(predicates, tests, strict=True) if test is None]
+        kept = [predicate for predicate in others if has_subquery(predicate)]
+        outer = filtered(node.input, [predicate for predicate in others if not has_subquery(predicate)])
+        changed = False
         for predicate, test in zip(predicates, tests, strict=True):
             if test is not None:
                 join = joined(outer, *test)
-                outer = outer if join is None else join
                 if join is None:
                     kept.append(predicate)
-        return node if len(kept) == sum(map(bool, tests)) else filtered(outer, kept)
+                else:
+                    changed = True
+                    outer = sunk(join, context) if isinstance(join, nodes.Join) else join
+        return _filtered_again(outer, kept) if changed else node
 
     return top_down(plan, replaced)
+
+
+def _filtered_again(plan: nodes.PlanNode, predicates: list[BoundExpression]) -> nodes.PlanNode:
+    """A plan under a filter of more predicates, which are tested last."""
+    if isinstance(plan, nodes.Filter) and predicates:
+        return filtered(plan.input, [*conjuncts(plan.predicate), *predicates])
+    return filtered(plan, predicates)
 
 
 def has_key_pair(join: nodes.Join, context: RuleContext) -> bool:

@@ -21,7 +21,11 @@ from quereus_store.plan.rules.decorrelation import cheaper_joined, has_key_pair,
 
 def join_existence(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace EXISTS among the conjuncts of filters."""
-    return join_tests(plan, _as_test, lambda left, kind, test: _joined(left, kind, test, context))
+
+    def joined(left: nodes.PlanNode, kind: JoinKind, test: Exists) -> nodes.PlanNode | None:
+        return _joined(left, kind, test, context)
+
+    return join_tests(plan, _as_test, joined, context)
 
 
 def _as_test(conjunct: BoundExpression) -> tuple[JoinKind, Exists] | None:

@@ -15,7 +15,15 @@ from dataclasses import replace
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered, rejects_null
-from quereus_store.plan.expressions import BoundExpression, Cast, Column, ColumnRef, reference
+from quereus_store.plan.expressions import (
+    SUBQUERIES,
+    BoundExpression,
+    Cast,
+    Column,
+    ColumnRef,
+    reference,
+    walk,
+)
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.sameness import loose_columns, says_the_same
@@ -76,7 +84,7 @@ def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.Pla
     inner = kind in (JoinKind.INNER, JoinKind.CROSS)
     for predicate in wanted:
         used = nodes.referenced_columns(predicate)
-        if not _movable(predicate):
+        if not _movable(predicate) or (kind in _SEMIS and _runs_by_row(predicate)):
             stay.append(predicate)
         elif not used & right_ids and not used & _flag_ids(node) and kind not in _NULLS_LEFT:
             to_left.append(predicate)
@@ -107,6 +115,11 @@ def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.Pla
         condition=conjunction(condition),
     )
     return filtered(joined, stay)
+
+
+def _runs_by_row(predicate: BoundExpression) -> bool:
+    """Whether a subquery runs for the rows that it filters: the fewer they are, the better."""
+    return any(isinstance(part, SUBQUERIES) and nodes.free_columns(part.plan) for part in walk(predicate))
 
 
 _SEMIS = (JoinKind.SEMI, JoinKind.ANTI)

@@ -16,7 +16,7 @@ from quereus_store.modules.contract import AccessKind, AccessPlan, ColumnConstra
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.conditions import conjunction, conjuncts
-from quereus_store.plan.costs import LOOKUP
+from quereus_store.plan.costs import LOOKUP, MEMBER, READ, work
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
 from quereus_store.plan.nodes import JoinKind
@@ -29,6 +29,7 @@ from quereus_store.types.comparison import ComparisonMode, comparison_plan
 
 _MERGED_FACTOR = 2.0
 
+SEMIS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 _INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 _HASHABLE_MODES = frozenset(
     {ComparisonMode.NATIVE, ComparisonMode.TEXT, ComparisonMode.TIMESPAN, ComparisonMode.JSON}
@@ -63,15 +64,18 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
     left_rows = context.estimates.rows(node.left)
     right_rows = context.estimates.rows(node.right)
     flags = node.left_flag is not None or node.right_flag is not None
-    if node.kind in _INDEXABLE and node.left_flag is None and left_rows * LOOKUP < right_rows:
-        lookup = _index_join(node, node.left, node.right, pairs, rest, context)
-        if lookup is not None and left_rows * _seek(node, pairs, lookup, context) < right_rows:
-            return lookup
+    if node.kind in _INDEXABLE and node.left_flag is None:
+        reading = _cost_to_read(node.right, right_rows, node.kind, rest, context)
+        if left_rows * LOOKUP < reading:
+            lookup = _index_join(node, node.left, node.right, pairs, rest, context)
+            if lookup is not None and left_rows * _seek(node, pairs, lookup, context) < reading:
+                return lookup
     if node.kind is JoinKind.INNER and not flags:
         swapped = [KeyPair(pair.right, pair.left, pair.using, pair.conjunct) for pair in pairs]
-        if right_rows * LOOKUP < left_rows:
+        reading = _cost_to_read(node.left, left_rows, node.kind, rest, context)
+        if right_rows * LOOKUP < reading:
             lookup = _index_join(node, node.right, node.left, swapped, rest, context)
-            if lookup is not None and right_rows * _seek(node, pairs, lookup, context) < left_rows:
+            if lookup is not None and right_rows * _seek(node, pairs, lookup, context) < reading:
                 return lookup
         if _cost_to_hash(node.left, left_rows, swapped) < _cost_to_hash(node.right, right_rows, pairs):
             return _keyed_join(replace(node, left=node.right, right=node.left), swapped, rest, context)
@@ -80,9 +84,25 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
 
 def _seek(node: nodes.Join, pairs: Sequence[KeyPair], lookup: nodes.IndexJoin, context: RuleContext) -> float:
     """What looking up the matches of one row costs, against reading a row of the other side."""
+    found = max(1.0, lookup.inner.access.rows)
+    if node.kind in SEMIS:
+        return LOOKUP + found - 1.0
     # What a merge reads costs less than what goes into a large hash table.
     merged = any(_merge_orders(node, pair, context) for pair in pairs)
-    return LOOKUP * (_MERGED_FACTOR if merged else 1.0) * max(1.0, lookup.inner.access.rows)
+    return LOOKUP * (_MERGED_FACTOR if merged else 1.0) * found
+
+
+def _cost_to_read(
+    side: nodes.PlanNode, rows: float, kind: JoinKind, rest: Sequence[BoundExpression], context: RuleContext
+) -> float:
+    """What it costs to read a side and to keep its rows, instead of looking up what is asked for.
+
+    A condition may leave few rows of many that are read.
+    """
+    if kind not in SEMIS:
+        return rows
+    kept = MEMBER * rows if not rest else rows
+    return kept + READ * work(side, context.estimates)
 
 
 def _keyed_join(

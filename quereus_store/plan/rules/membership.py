@@ -45,7 +45,11 @@ from quereus_store.types import BOOLEAN
 
 def join_membership(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
     """Replace IN and NOT IN among the conjuncts of filters."""
-    return join_tests(plan, _as_test, lambda left, wanted, test: _joined(left, wanted, test, context))
+
+    def joined(left: nodes.PlanNode, wanted: bool, test: InSubquery) -> nodes.PlanNode | None:
+        return _joined(left, wanted, test, context)
+
+    return join_tests(plan, _as_test, joined, context)
 
 
 def _as_test(predicate: BoundExpression) -> tuple[bool, InSubquery] | None:

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import holds_unique_key, is_deterministic
-from quereus_store.plan.conditions import conjunction, conjuncts, equality
+from quereus_store.plan.analysis import has_subquery, holds_unique_key, is_deterministic
+from quereus_store.plan.conditions import conjunction, conjuncts, equality, filtered
 from quereus_store.plan.correlation import independent
 from quereus_store.plan.expressions import (
     AggregateCall,
@@ -44,6 +44,7 @@ from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.rules.decorrelation import less_work, top_down
 from quereus_store.plan.rules.joins import KeyPair, key_pairs
+from quereus_store.plan.rules.placement import rows_asked
 
 _CONDITIONAL = (Case, Coalesce, Conjunction, Disjunction, NullIf)
 _NEVER_NULL = frozenset({"count", "total"})
@@ -101,21 +102,39 @@ def _replace(node: nodes.PlanNode, goals: dict[int, float], context: RuleContext
     if not found:
         return node
     plan = node.input
-    runs = min(context.estimates.rows(plan), goals.get(id(node), float("inf")))
+    asked = _asked(node)
+    goal = goals.get(id(node), float("inf"))
     values: dict[int, BoundExpression] = {}
     for key, subquery in found.items():
+        needed = nodes.free_columns(subquery.plan) & {column.id for column in plan.columns}
+        runs = min(rows_asked(asked, needed, context), goal)
         side = _side(plan, subquery.plan, runs, context)
         if side is not None:
             plan = side.joined(plan)
             # What the subquery contributes to a comparison is settled; a row without match makes it NULL.
             values[key] = replace(side.values[0], nullable=True, collation=subquery.collation)
     if not values:
-        return node
+        return _tested_last(node)
     changed = nodes.map_expressions(node, lambda expression: _with_values(expression, values))
     if isinstance(changed, nodes.Filter):
         kept = replace(changed, columns=plan.columns, input=plan)
         return nodes.Project(node.columns, kept, tuple(map(reference, node.columns)))
     return replace(changed, input=plan)  # type: ignore[call-arg]
+
+
+def _asked(node: nodes.Project | nodes.Filter | nodes.Aggregate) -> nodes.PlanNode:
+    """The rows that a node's subqueries are evaluated for."""
+    if not isinstance(node, nodes.Filter):
+        return node.input
+    plain = [predicate for predicate in conjuncts(node.predicate) if not has_subquery(predicate)]
+    return filtered(node.input, plain)
+
+
+def _tested_last(node: nodes.PlanNode) -> nodes.PlanNode:
+    """A filter that has its conditions with subqueries, which run for its rows, behind the others."""
+    if not isinstance(node, nodes.Filter) or not isinstance(node.predicate, Conjunction):
+        return node
+    return filtered(node.input, sorted(conjuncts(node.predicate), key=has_subquery))
 
 
 def _replace_row(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:

@@ -67,7 +67,7 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     left = compiler.open(node.left)
     table = module.name("table")
     left.prologue.append(f"{table} = {_write_hash_table(compiler, node)}")
-    if _wants_keys(node):
+    if wants_keys(node):
         test = "in" if node.kind is JoinKind.SEMI else "not in"
         left.clauses.append(
             Clause("if", f"{join_key(compiler, left, node.left_keys, node.using)} {test} {table}")
@@ -86,7 +86,7 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     return attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
 
 
-def _wants_keys(node: nodes.HashJoin) -> bool:
+def wants_keys(node: nodes.HashJoin | nodes.MergeJoin) -> bool:
     """Whether only the keys of the right rows matter."""
     return node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
 
@@ -291,11 +291,11 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     if present and node.kind is JoinKind.FULL:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
     position = _position_in_rows(right, row, key)
-    if position is not None and _unique_keys(node) and not _wants_keys(node):
+    if position is not None and _unique_keys(node) and not wants_keys(node):
         return f"{module.helper(kernels.rows_by)}({right.source}, {position})"
     name = module.name("hashed")
     with module.block(f"def {name}():"):
-        if _wants_keys(node):
+        if wants_keys(node):
             module.line("table = set()")
             compiler.batch_loop(right, f"table.update([{key} {compiler.comprehension(right)}])")
         elif _unique_keys(node):

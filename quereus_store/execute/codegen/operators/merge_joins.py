@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.merging import MergeWindow, rows_by_key
-from quereus_store.execute.codegen.operators.joins import Matches, attach, attach_single, join_key
+from quereus_store.execute.codegen.operators.joins import Matches, attach, attach_single, join_key, wants_keys
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
 from quereus_store.plan.expressions import BoundExpression
+from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.sortkeys import order_key
 
 
@@ -29,13 +30,19 @@ def merge_join(compiler: QueryCompiler, node: nodes.MergeJoin) -> Pipeline:
     module = compiler.module
     left, ends = _with_ends(compiler, node.left, node.left_order)
     unique = holds_unique_key(node.right, node.right_keys, node.using)
-    pieces = _write_pieces(compiler, node, unique)
+    keys_only = wants_keys(node)
+    pieces = _write_pieces(compiler, node, unique, keys_only)
     recipe = order_key(node.left_order.type, False, compiler.services.collation(node.using[0]))
     order = "None" if recipe.function is None else module.bind("order", recipe.function)
     window, lookup = module.name("window"), module.name("lookup")
-    left.prologue.append(f"{window} = {module.helper(MergeWindow)}({pieces}, {order}, {not unique})")
+    left.prologue.append(
+        f"{window} = {module.helper(MergeWindow)}({pieces}, {order}, {not (unique or keys_only)})"
+    )
     left.per_batch.append(f"{lookup} = {window}.upto({ends})")
     key = join_key(compiler, left, node.left_keys, node.using)
+    if keys_only:
+        left.clauses.append(Clause("if", f"{'' if node.kind is JoinKind.SEMI else 'not '}{lookup}({key})"))
+        return left
     if unique:
         return attach_single(compiler, node, left, f"{lookup}({key}", f"{lookup}({key})")
     matches = Matches(f"{lookup}({key}, ", node.right, has_default=True)
@@ -61,7 +68,7 @@ def _with_ends(compiler: QueryCompiler, plan: nodes.PlanNode, order: BoundExpres
     return pipeline, f"[{source} for {pipeline.loop.target} in {batch}[:1] + {batch}[-1:]]"
 
 
-def _write_pieces(compiler: QueryCompiler, node: nodes.MergeJoin, unique: bool) -> str:
+def _write_pieces(compiler: QueryCompiler, node: nodes.MergeJoin, unique: bool, keys_only: bool) -> str:
     """Write the generator of the right side's batches by key; source of a call."""
     module = compiler.module
     right, ends = _with_ends(compiler, node.right, node.right_order)
@@ -72,7 +79,12 @@ def _write_pieces(compiler: QueryCompiler, node: nodes.MergeJoin, unique: bool) 
         right.clauses.append(Clause("if", present))
     key = join_key(compiler, right, node.right_keys, node.using)
     loop = compiler.comprehension(right)
-    rows = f"{{{key}: {row} {loop}}}" if unique else f"{module.helper(rows_by_key)}([({key}, {row}) {loop}])"
+    if keys_only:
+        rows = f"dict.fromkeys([{key} {loop}], True)"
+    elif unique:
+        rows = f"{{{key}: {row} {loop}}}"
+    else:
+        rows = f"{module.helper(rows_by_key)}([({key}, {row}) {loop}])"
     name = module.name("pieces")
     with module.block(f"def {name}():"):
         compiler.batch_loop(right, f"yield {ends}, {rows}")
