@@ -13,8 +13,8 @@ from quereus_store.plan.correlation import Independent
 from quereus_store.plan.costs import CALL, PROBE, work
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import RuleContext, optimize
+from quereus_store.plan.placement import sunk
 from quereus_store.plan.rules.joins import key_pairs
-from quereus_store.plan.rules.placement import sunk
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from quereus_store.modules.contract import AccessKind, AccessPlan, ColumnConstraint, Comparison
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import holds_unique_key
+from quereus_store.plan.analysis import has_subquery, holds_unique_key
 from quereus_store.plan.conditions import conjunction, conjuncts
 from quereus_store.plan.costs import LOOKUP, MEMBER, READ, work
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
@@ -237,6 +237,8 @@ def _index_join(
     context: RuleContext,
 ) -> nodes.IndexJoin | None:
     """The join by index lookup into a bare (perhaps filtered) table, if its key fits the pairs."""
+    if node.kind in SEMIS:
+        inner, pairs, rest = _unprojected(inner, pairs, rest)
     scan, inner_filter = _bare_table(inner)
     found = None if scan is None else _lookup(scan, pairs, context)
     if scan is None or found is None:
@@ -254,6 +256,30 @@ def _index_join(
     )
     residual = conjunction([*conjuncts(inner_filter), *left_over, *rest])
     return nodes.IndexJoin(node.columns, node.kind, outer, inner_access, residual, node.right_flag)
+
+
+def _unprojected(
+    inner: nodes.PlanNode, pairs: Sequence[KeyPair], rest: Sequence[BoundExpression]
+) -> tuple[nodes.PlanNode, Sequence[KeyPair], Sequence[BoundExpression]]:
+    """What stands below a projection that only chooses columns, where nobody reads them after the join."""
+    while isinstance(inner, nodes.Project):
+        if not all(type(expression) is ColumnRef for expression in inner.expressions):
+            break
+        if any(map(has_subquery, rest)):
+            break
+        below = dict(zip((column.id for column in inner.columns), inner.expressions, strict=True))
+        pairs = [
+            KeyPair(
+                pair.left,
+                nodes.substitute(pair.right, below),
+                pair.using,
+                nodes.substitute(pair.conjunct, below),
+            )
+            for pair in pairs
+        ]
+        rest = [nodes.substitute(condition, below) for condition in rest]
+        inner = inner.input
+    return inner, pairs, rest
 
 
 def lookup_rows(plan: nodes.PlanNode, pairs: Sequence[KeyPair], context: RuleContext) -> float | None:

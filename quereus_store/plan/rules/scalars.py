@@ -42,9 +42,9 @@ from quereus_store.plan.expressions import (
 )
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.plan.optimizer import RuleContext
+from quereus_store.plan.placement import rows_asked
 from quereus_store.plan.rules.decorrelation import less_work, top_down
 from quereus_store.plan.rules.joins import KeyPair, key_pairs
-from quereus_store.plan.rules.placement import rows_asked
 
 _CONDITIONAL = (Case, Coalesce, Conjunction, Disjunction, NullIf)
 _NEVER_NULL = frozenset({"count", "total"})

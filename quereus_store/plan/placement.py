@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from quereus_store.plan import nodes
 from quereus_store.plan.conditions import conjuncts, filtered
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
-from quereus_store.plan.optimizer import RuleContext
+
+if TYPE_CHECKING:
+    from quereus_store.plan.optimizer import RuleContext
 
 _SIDES = {
     JoinKind.INNER: ("left", "right"),

@@ -1,0 +1,113 @@
+"""Subqueries that few rows ask for: looked up, or run for these, instead of joined with a whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import quereus_store
+from tests.counting import Counter
+
+
+@pytest.fixture
+def counter() -> Counter:
+    return Counter()
+
+
+@pytest.fixture
+def connection(counter: Counter) -> Iterator[quereus_store.Connection]:
+    with quereus_store.connect(":memory:") as opened:
+        opened.create_function("counted", 1, counter, deterministic=True)
+        opened.execute("create table ship (id integer primary key, class text, port integer null)")
+        opened.execute(
+            "create table crew (ship integer, seat integer, pay integer null, primary key (ship, seat))"
+        )
+        opened.execute("create table visit (id integer primary key, port integer null, fee integer)")
+        opened.execute("create index visit_port on visit (port)")
+        ships = [(i, "tug" if i % 100 == 0 else "barge", None if i % 7 == 0 else i) for i in range(2000)]
+        opened.executemany("insert into ship values (?, ?, ?)", ships)
+        crew = [(i, j, None if j == 2 else i + j) for i in range(2000) if i % 3 for j in range(3)]
+        opened.executemany("insert into crew values (?, ?, ?)", crew)
+        visits = [(i, None if i % 5 == 0 else i % 1900, i) for i in range(6000)]
+        opened.executemany("insert into visit values (?, ?, ?)", visits)
+        yield opened
+
+
+FEW = "s.id between 10 and 30 and s.class = 'barge'"
+
+LOOKED_UP = [
+    ("exists (select 1 from crew c where c.ship = s.id)", "INDEX JOIN semi"),
+    ("exists (select 1 from crew c where c.ship = s.id and c.pay > s.id)", "INDEX JOIN semi"),
+    ("not exists (select 1 from crew c where c.ship = s.id)", "INDEX JOIN anti"),
+    ("not exists (select 1 from crew c where c.ship = s.id and c.pay <> s.id)", "INDEX JOIN anti"),
+    ("not exists (select 1 from visit v where v.port = s.id and v.fee % 2 = 0)", "INDEX JOIN anti"),
+    ("s.id in (select v.port from visit v where v.fee > 10)", "INDEX JOIN semi"),
+]
+
+
+def _plan(connection: quereus_store.Connection, sql: str) -> str:
+    return str(connection.explain(sql))
+
+
+@pytest.mark.parametrize(("condition", "form"), LOOKED_UP)
+def test_matches_of_few_rows_are_looked_up(
+    connection: quereus_store.Connection, condition: str, form: str
+) -> None:
+    few = f"select s.id from ship s where {FEW} and {condition} order by s.id"
+    assert form in _plan(connection, few)
+    # The same rows as by running the subquery for each.
+    by_row = f"select s.id from ship s where {FEW} and case when {condition} then 1 end = 1 order by s.id"
+    assert form not in _plan(connection, by_row)
+    assert connection.execute(few).fetchall() == connection.execute(by_row).fetchall()
+
+
+@pytest.mark.parametrize(("condition", "form"), LOOKED_UP)
+def test_matches_of_many_rows_are_not(
+    connection: quereus_store.Connection, condition: str, form: str
+) -> None:
+    many = f"select s.id from ship s where {condition} order by s.id"
+    assert form not in _plan(connection, many)
+    by_row = f"select s.id from ship s where case when {condition} then 1 end = 1 order by s.id"
+    assert connection.execute(many).fetchall() == connection.execute(by_row).fetchall()
+
+
+def test_an_aggregate_runs_for_the_rows_that_other_conditions_leave(
+    connection: quereus_store.Connection, counter: Counter
+) -> None:
+    sql = (
+        "select s.id from ship s, crew c"
+        " where (select sum(counted(d.pay)) from crew d where d.ship = s.id) > c.pay"
+        " and c.ship = s.id and s.id in (11, 13, 21)"
+    )
+    assert sorted(connection.execute(sql).fetchall()) == [(11,), (11,), (13,), (13,)]
+    # Of two ships with a crew, each runs the subquery once over its three rows.
+    assert counter.calls <= 2 * 3
+
+
+def test_a_membership_is_tested_where_joins_have_not_made_more_rows(
+    connection: quereus_store.Connection,
+) -> None:
+    sql = (
+        "select s.id, c.seat from ship s, crew c where c.ship = s.id"
+        " and s.id in (select v.port from visit v group by v.port having sum(v.fee) > 13000)"
+    )
+    steps = [(depth, step.operator, step.detail) for step, depth in connection.explain(sql).walk()]
+    (inner,) = [depth for depth, operator, detail in steps if "JOIN" in operator and "inner" in detail]
+    (semi,) = [depth for depth, operator, detail in steps if "JOIN" in operator and "semi" in detail]
+    assert semi > inner
+    joined = (
+        "select s.id, c.seat from ship s join crew c on c.ship = s.id join"
+        " (select v.port from visit v group by v.port having sum(v.fee) > 13000) w on w.port = s.id"
+    )
+    assert sorted(connection.execute(sql).fetchall()) == sorted(connection.execute(joined).fetchall())
+
+
+def test_a_membership_stays_above_joins_that_leave_fewer_rows(connection: quereus_store.Connection) -> None:
+    sql = (
+        "select c.seat from crew c, ship s where c.ship = s.id and s.id = 11"
+        " and exists (select 1 from crew d where d.ship = c.ship and d.seat <> c.seat)"
+    )
+    assert connection.execute(sql).fetchall() == [(0,), (1,), (2,)]
+    operators = [step.operator for step, _ in connection.explain(sql).walk()]
+    assert "INDEX JOIN" in operators
