@@ -14,7 +14,7 @@ from quereus_store.execute.codegen.arithmetic import raw_real
 from quereus_store.execute.codegen.fragments import TEXTS, Strict, all_of, is_simple, not_null, tuple_display
 from quereus_store.plan import expressions as bound
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.types import BOOLEAN, INTEGER, NULL, REAL, CollationRank, truth
+from quereus_store.types import ANY, BOOLEAN, INTEGER, NULL, REAL, TEXT, CollationRank, truth
 from quereus_store.types.comparison import ComparisonMode, comparison_plan, comparison_template, nan_aware
 from quereus_store.types.sortkeys import identity_key
 from quereus_store.types.templates import Template
@@ -210,7 +210,7 @@ def _between(compiler: ExpressionCompiler, expression: bound.Between, wanted: bo
 def _in_list(compiler: ExpressionCompiler, expression: bound.InList, wanted: bool) -> str:
     if not expression.items:
         return repr(not wanted)
-    in_set = _in_set(compiler, expression, wanted)
+    in_set = _in_set(compiler, expression, wanted) or _among_texts(compiler, expression, wanted)
     if in_set is not None:
         return in_set
     equalities = tuple(
@@ -245,6 +245,21 @@ def _in_set(compiler: ExpressionCompiler, expression: bound.InList, wanted: bool
         name = compiler.scope.hoist(f"frozenset(({keys},))")
     key = compiler.module.render(recipe.template, strict.source)
     return all_of([*not_null(strict.guards), f"{key} {'' if wanted else 'not '}in {name}"])
+
+
+def _among_texts(compiler: ExpressionCompiler, expression: bound.InList, wanted: bool) -> str | None:
+    """Membership in literal texts: of what may be NULL, or of any class if no text spells a duration."""
+    texts = [item.value for item in expression.items if isinstance(item, bound.Literal)]
+    operand = expression.operand
+    if operand.type not in (ANY, TEXT) or len(texts) < len(expression.items):
+        return None
+    if not compiler.scope.collation(expression.using).is_binary:
+        return None
+    if not all(type(text) is str and (operand.type is TEXT or text[:1] not in ("P", "-")) for text in texts):
+        return None
+    make = library.is_among if wanted else library.is_not_among
+    test = compiler.module.bind("among", make(frozenset(texts)))
+    return f"{test}({compiler.value(operand)})"
 
 
 def _in_subquery(compiler: ExpressionCompiler, expression: bound.InSubquery, wanted: bool) -> str:

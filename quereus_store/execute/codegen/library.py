@@ -98,6 +98,16 @@ def exclusive_or(left: bool | None, right: bool | None) -> bool | None:
     return None if left is None or right is None else left is not right
 
 
+def is_among(texts: frozenset[str]) -> Callable[[Any], bool]:
+    """A test that is true of one of these texts."""
+    return lambda value: type(value) is str and value in texts
+
+
+def is_not_among(texts: frozenset[str]) -> Callable[[Any], bool]:
+    """A test that is true of any other value, NULL left out."""
+    return lambda value: value is not None and not (type(value) is str and value in texts)
+
+
 def extremum(
     greatest: bool, operands: Sequence[Any], keys: Sequence[Any], compare_: Callable[[Any, Any], int]
 ) -> Any:
