@@ -41,6 +41,22 @@ def _prepare(database: Database, data: Data) -> None:
 
 QUERY_CASES: tuple[Case, ...] = (
     query(
+        "sums of arithmetic",
+        "select grp, sum(price), avg(price), sum(price * (1 - 0.5 * grp)), sum(price * 1.25), count(*) from item"
+        " group by grp",
+    ),
+    query(
+        "or of joins",
+        "select count(*), sum(i.price) from item i, grp g where (i.grp = g.id and g.id < 5 and i.price < 2e4)"
+        " or (i.grp = g.id and g.id between 40 and 45 and i.price > 3e4)",
+        memory=1.0,
+        lmdb=1.0,
+    ),
+    query(
+        "exists, few rows",
+        "select count(*) from probe p where p.id < 200 and exists (select 1 from item i where i.code = p.code)",
+    ),
+    query(
         "hash join",
         "select count(*), sum(i.price) from item i join grp g on g.name = 'group ' || i.grp",
         memory=1.0,
