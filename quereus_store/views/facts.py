@@ -95,7 +95,9 @@ class Facts:
 
         return Facts(
             self.tokens,
-            tuple([Dependency(Ids(now(left)), Ids(now(right))) for left, right in self.dependencies]),
+            tuple(
+                [Dependency(frozenset(now(left)), frozenset(now(right))) for left, right in self.dependencies]
+            ),
             {token: tuple(now(key)) for token, key in self.keys.items()},
             tuple([part._replace(column=now((part.column,))[0]) for part in self.order]),
         )
