@@ -7,12 +7,12 @@ the numbers of today.  :class:`CountedTables` puts a function in the place of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from quereus_store.modules.contract import AccessPlan, AccessRequest
+from quereus_store.modules.contract import AccessPlan, AccessRequest, Row
 from quereus_store.plan.binder.context import BindContext
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.optimizer import RuleContext
@@ -44,6 +44,10 @@ class CountedTables:
     def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
         """What ANALYZE found out about a table."""
         return self._engine.statistics(table)
+
+    def first_rows(self, table: TableSchema) -> Sequence[Row]:
+        """Some rows with which a table begins, as last committed."""
+        return self._engine.first_rows(table)
 
     def plan_access(self, table: TableSchema, request: AccessRequest) -> AccessPlan:
         """How the table's module would serve a request of so many rows."""

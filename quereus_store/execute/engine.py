@@ -36,6 +36,7 @@ from quereus_store.modules.contract import (
     CatalogProblem,
     Module,
     PersistentCatalog,
+    Row,
     RowFunction,
     StatisticsSource,
     Table,
@@ -50,6 +51,7 @@ from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
 
 _KEPT_VERSIONS = 8
+_FIRST_ROWS = 256
 _ALL_ROWS = AccessRequest(())
 
 
@@ -263,6 +265,16 @@ class Engine:
     def row_count(self, table: TableSchema) -> float:
         """About how many rows a table has, as its module plans with."""
         return self.plan_access(table, _ALL_ROWS).rows
+
+    def first_rows(self, table: TableSchema) -> Sequence[Row]:
+        """Some rows with which a table begins, as last committed."""
+        module = self.module(table.module)
+        snapshot = module.begin_read()
+        try:
+            batches = iter(module.table(table).scan(snapshot))
+            return list(itertools.islice(itertools.chain.from_iterable(batches), _FIRST_ROWS))
+        finally:
+            snapshot.rollback()
 
     def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
         """What ANALYZE found out about a table; looked up once for each version of the catalog."""

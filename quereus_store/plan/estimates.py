@@ -21,6 +21,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from math import sqrt
+from operator import ne
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import DatabaseError
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from quereus_store.plan.optimizer import OptimizerServices
 
 _DEFAULT = 1000.0
+_TELLING = 100
+"""So many of the first rows tell how many values a key's first column has."""
 _FUNCTION_ROWS = 100.0
 _EQUAL_SHARE = 0.1
 _LIST_SHARE = 0.2
@@ -199,7 +202,7 @@ class Estimator:
         record = self._services.statistics(table)
         figures = (record or {}).get("columnStats", {}).get(column.name.lower())
         if not record or not figures or not record.get("rowCount"):
-            distinct = max(sqrt(rows), rows / ROWS_PER_VALUE) if leads_index(table, position) else None
+            distinct = rows if unique else self._values(table, position, rows)
             return ColumnEstimate(rows, distinct, unique=unique)
         counted = float(record["rowCount"])
         distinct = float(figures["distinctCount"])
@@ -217,6 +220,16 @@ class Estimator:
             order_key(column.type, False, self._services.collation(column.collation)).function,
             counted=True,
         )
+
+    def _values(self, table: TableSchema, position: int, rows: float) -> float | None:
+        """How many values a column seems to have; for the first of a key the first rows of the table tell."""
+        parts = table.primary_key.parts
+        if parts and parts[0].column == position and rows > _TELLING:
+            sample = [row[position] for row in self._services.first_rows(table)]
+            runs = 1 + sum(map(ne, sample, sample[1:]))
+            if len(sample) > _TELLING:
+                return rows * runs / len(sample) if runs > 1 else min(sqrt(rows), rows / len(sample))
+        return max(sqrt(rows), rows / ROWS_PER_VALUE) if leads_index(table, position) else None
 
     # -- conditions -------------------------------------------------------------------------
 

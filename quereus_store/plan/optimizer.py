@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
-from quereus_store.modules.contract import AccessPlan, AccessRequest
+from quereus_store.modules.contract import AccessPlan, AccessRequest, Row
 from quereus_store.plan import nodes
 from quereus_store.plan.costs import work
 from quereus_store.plan.estimates import Estimator
@@ -73,6 +73,10 @@ class OptimizerServices(Protocol):
 
     def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
         """What ANALYZE found out about a table, if it has been run."""
+        ...
+
+    def first_rows(self, table: TableSchema) -> Sequence[Row]:
+        """Some rows with which a table begins, as last committed."""
         ...
 
     def index_predicate(self, table: TableSchema, index: IndexSchema) -> BoundExpression | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import quereus_store
+from quereus_store.execute.codegen.lookups import ranges_of_each
 from tests.counting import Counter
 
 
@@ -111,3 +113,37 @@ def test_a_membership_stays_above_joins_that_leave_fewer_rows(connection: quereu
     assert connection.execute(sql).fetchall() == [(0,), (1,), (2,)]
     operators = [step.operator for step, _ in connection.explain(sql).walk()]
     assert "INDEX JOIN" in operators
+
+
+@pytest.mark.parametrize("backend", ["memory", "lmdb"])
+def test_a_key_that_begins_with_few_values_is_not_looked_up(backend: str, tmp_path: Path) -> None:
+    path = ":memory:" if backend == "memory" else str(tmp_path / "k.qdb")
+    with quereus_store.connect(path) as con:
+        con.execute("create table note (tenant integer, id integer, word text, primary key (tenant, id))")
+        con.execute("create table line (page integer, id integer, word text, primary key (page, id))")
+        rows = [(i, f"w{i}") for i in range(6000)]
+        con.executemany("insert into note values (?, ?, ?)", [(i % 3, i, word) for i, word in rows])
+        con.executemany("insert into line values (?, ?, ?)", [(i // 3, i, word) for i, word in rows])
+        con.execute("create table asked (id integer primary key, number integer)")
+        con.executemany("insert into asked values (?, ?)", [(i, i % 4) for i in range(50)])
+        sql = "select count(*) from asked a where exists (select 1 from {} where {} = a.number)"
+        assert "HASH JOIN semi" in _plan(con, sql.format("note", "tenant"))
+        assert "INDEX JOIN semi" in _plan(con, sql.format("line", "page"))
+        assert con.execute(sql.format("note", "tenant")).fetchone() == (38,)
+        assert con.execute(sql.format("line", "page")).fetchone() == (50,)
+
+
+def test_equal_keys_of_a_batch_are_looked_up_once() -> None:
+    class Ranges:
+        def __init__(self) -> None:
+            self.asked: list[list[tuple[object, ...]]] = []
+
+        def ranges(self, transaction: object, path: object, keys: list[tuple[object, ...]]) -> list[object]:
+            self.asked.append(keys)
+            return [[("row", *key)] for key in keys]
+
+    table = Ranges()
+    assert ranges_of_each(table, None, None, [(1,), (2,), (1,)]) == [[("row", 1)], [("row", 2)], [("row", 1)]]
+    assert table.asked == [[(1,), (2,)]]
+    # What has no hash is looked up as it comes.
+    assert ranges_of_each(table, None, None, [([1],), ([1],)]) == [[("row", [1])]] * 2

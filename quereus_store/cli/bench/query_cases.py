@@ -42,8 +42,8 @@ def _prepare(database: Database, data: Data) -> None:
 QUERY_CASES: tuple[Case, ...] = (
     query(
         "sums of arithmetic",
-        "select grp, sum(price), avg(price), sum(price * (1 - 0.5 * grp)), sum(price * 1.25), count(*) from item"
-        " group by grp",
+        "select grp, sum(price), avg(price), sum(price * (1 - 0.5 * grp)), sum(price * 1.25), count(*)"
+        " from item group by grp",
     ),
     query(
         "or of joins",
@@ -54,7 +54,8 @@ QUERY_CASES: tuple[Case, ...] = (
     ),
     query(
         "exists, few rows",
-        "select count(*) from probe p where p.id < 200 and exists (select 1 from item i where i.code = p.code)",
+        "select count(*) from probe p"
+        " where p.id < 200 and exists (select 1 from item i where i.code = p.code)",
     ),
     query(
         "hash join",

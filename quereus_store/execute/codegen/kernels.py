@@ -14,9 +14,9 @@ from math import ceil, isfinite
 from operator import itemgetter
 from typing import Any
 
-from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.execute.watch import Watch
-from quereus_store.modules.contract import AccessPath, Row, Table
+from quereus_store.modules.contract import Row
 from quereus_store.types.comparison import ComparisonMode
 from quereus_store.types.values import number_from_text
 
@@ -126,74 +126,6 @@ def inner_rows(runtime: Any, batches: Batches) -> list[Row]:
     watched_rows = _WatchedRows(rows)
     watched_rows.watch = runtime.watch
     return watched_rows
-
-
-# -- access ----------------------------------------------------------------------
-
-
-def point_row(table: Table, transaction: Any, key: tuple[Any, ...]) -> list[Row]:
-    """The row of a primary key, if there is one, as a batch."""
-    row = table.point(transaction, key)
-    return [] if row is None else [row]
-
-
-KeyIdentity = Callable[[tuple[Any, ...]], Any] | None
-
-
-def _different(keys: Sequence[tuple[Any, ...]], identity: KeyIdentity) -> list[tuple[Any, ...]]:
-    """Keys without NULL, each once; ``identity`` is the same for keys that are equal but not alike."""
-    present = [key for key in keys if None not in key]
-    return list(
-        dict.fromkeys(present) if identity is None else {identity(key): key for key in present}.values()
-    )
-
-
-def foreign_identity(value: Any, identity: Callable[[Any], Any]) -> Any:
-    """The identity of a key that may be of another type than its column; such a one is itself."""
-    try:
-        return identity(value)
-    except (TypeError, Error):
-        return type(value), repr(value)
-
-
-def points_rows(
-    table: Table,
-    transaction: Any,
-    keys: Sequence[tuple[Any, ...]],
-    descending: bool,
-    identity: KeyIdentity = None,
-) -> Batches:
-    """The rows of several primary keys, each once, in key order."""
-    wanted = _different(keys, identity)
-    try:
-        wanted.sort(reverse=descending)
-    except TypeError:
-        wanted.sort(key=repr)
-    rows = [row for row in table.points(transaction, wanted) if row is not None]
-    return (rows,) if rows else ()
-
-
-def range_rows(
-    table: Table, transaction: Any, path: AccessPath, prefix: tuple[Any, ...], lower: Any, upper: Any
-) -> Batches:
-    """The rows of a key range."""
-    return table.range(transaction, path, prefix, lower, upper)
-
-
-def unless_null(compared: tuple[Any, ...], access: Callable[..., Any], *arguments: Any) -> Any:
-    """An access, unless a value that it compares with is NULL: then nothing is found."""
-    return () if None in compared else access(*arguments)
-
-
-def ranges_rows(
-    table: Table,
-    transaction: Any,
-    path: AccessPath,
-    prefixes: Sequence[tuple[Any, ...]],
-    identity: KeyIdentity = None,
-) -> Batches:
-    """The rows of several key prefixes, each prefix once."""
-    return [rows for rows in table.ranges(transaction, path, _different(prefixes, identity)) if rows]
 
 
 # -- order -----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quereus_store.execute.codegen import kernels
+from quereus_store.execute.codegen import kernels, lookups
 from quereus_store.execute.codegen.compiler import PipelineScope, QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
@@ -73,22 +73,22 @@ def access_source(compiler: QueryCompiler, node: nodes.IndexAccess) -> str:
         if path.kind is AccessKind.POINTS:
             descending = node.table.primary_key.parts[0].descending
             called = f"{table}, {transaction}, {keys}, {descending}{identity}"
-            return f"{module.helper(kernels.points_rows)}({called})"
+            return f"{module.helper(lookups.points_rows)}({called})"
         bound_path = module.bind("path", path)
-        return f"{module.helper(kernels.ranges_rows)}({table}, {transaction}, {bound_path}, {keys}{identity})"
+        return f"{module.helper(lookups.ranges_rows)}({table}, {transaction}, {bound_path}, {keys}{identity})"
     prefix = tuple_display(values.values(node.prefix)) if node.prefix else "()"
     if path.kind is AccessKind.POINT:
-        call = module.helper(kernels.point_row)
+        call = module.helper(lookups.point_row)
         arguments = [table, transaction, prefix]
     else:
-        call = module.helper(kernels.range_rows)
+        call = module.helper(lookups.range_rows)
         lower, upper = _bound_source(values, node.lower), _bound_source(values, node.upper)
         arguments = [table, transaction, module.bind("path", path), prefix, lower, upper]
     compared = [e for e in (*node.prefix, node.lower, node.upper) if e is not None and _may_miss(e)]
     if not compared:
         return f"{call}({', '.join(arguments)})"
     tested = tuple_display(values.values(compared))
-    return f"{module.helper(kernels.unless_null)}({tested}, {call}, {', '.join(arguments)})"
+    return f"{module.helper(lookups.unless_null)}({tested}, {call}, {', '.join(arguments)})"
 
 
 def _may_miss(expression: BoundExpression) -> bool:
@@ -136,7 +136,7 @@ def _part_identity(
     types = {value.type for value in values}
     if len(types) > 1 and not types <= _NUMBERS:
         known = module.bind("identity", identity_key(_part_type(table, part), False, collation).apply)
-        return f"{module.helper(kernels.foreign_identity)}({cell}, {known})"
+        return f"{module.helper(lookups.foreign_identity)}({cell}, {known})"
     recipe = identity_key(values[0].type, False, collation)
     return cell if recipe.is_plain else module.render(recipe.template, cell)
 
