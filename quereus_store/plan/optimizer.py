@@ -113,6 +113,7 @@ _CONCERNS: Mapping[str, frozenset[type]] = {
     "join_scalars": frozenset({ScalarSubquery, nodes.SingleRow}),
     "drop_projections": frozenset({nodes.Project}),
     "inline_common_tables": frozenset({nodes.With}),
+    "factor_disjunctions": frozenset({nodes.Filter, nodes.Join}),
     "push_filters": frozenset({nodes.Filter, nodes.Join}),
     "show_one_zero": frozenset({nodes.Aggregate, nodes.Distinct, nodes.SetOperation}),
     "choose_access": frozenset({nodes.Filter}),
@@ -215,6 +216,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
     from quereus_store.plan.rules.access import choose_access
     from quereus_store.plan.rules.common_tables import inline_common_tables
     from quereus_store.plan.rules.constants import fold_constants
+    from quereus_store.plan.rules.disjunctions import factor_disjunctions
     from quereus_store.plan.rules.existence import join_existence
     from quereus_store.plan.rules.filters import push_filters
     from quereus_store.plan.rules.join_order import order_joins
@@ -235,6 +237,7 @@ def _default_rules() -> tuple[Sequence[Rule], Sequence[Rule]]:
         fold_constants,
         drop_projections,
         inline_common_tables,
+        factor_disjunctions,
         push_filters,
         use_stored_groups,
         use_stored_rows,

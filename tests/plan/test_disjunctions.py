@@ -1,0 +1,95 @@
+"""What the branches of an OR share joins tables; what they imply for one table keeps rows out of the join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import quereus_store
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[quereus_store.Connection]:
+    with quereus_store.connect(":memory:") as opened:
+        opened.execute("create table a (id integer primary key, x integer null, s text)")
+        opened.execute("create table b (id integer primary key, y integer null, a_id integer null)")
+        opened.executemany(
+            "insert into a values (?, ?, ?)",
+            [(i, None if i % 7 == 0 else i % 5, f"s{i % 3}") for i in range(40)],
+        )
+        opened.executemany(
+            "insert into b values (?, ?, ?)", [(i, i % 4, None if i % 6 == 0 else i % 45) for i in range(60)]
+        )
+        yield opened
+
+
+def plan(con: quereus_store.Connection, sql: str) -> list[str]:
+    return [line.strip() for (line,) in con.execute(f"explain {sql}")]
+
+
+def test_a_shared_equality_joins(con: quereus_store.Connection) -> None:
+    sql = "select count(*) from a, b where (a.id = b.a_id and a.x = 1) or (b.a_id = a.id and b.y = 2)"
+    assert any("JOIN inner on" in line for line in plan(con, sql))
+
+
+def test_a_branch_that_says_no_more_takes_the_others_in(con: quereus_store.Connection) -> None:
+    found = plan(con, "select count(*) from a where a.s = 's1' or (a.s = 's1' and a.x = 2)")
+    assert "FILTER s = 's1'" in found
+
+
+def test_each_table_is_told_what_follows_for_it(con: quereus_store.Connection) -> None:
+    sql = (
+        "select count(*) from a join b on a.id = b.a_id"
+        " where (a.s = 's1' and b.y = 2) or (a.s = 's2' and b.y = 3)"
+    )
+    found = plan(con, sql)
+    assert "FILTER (s = 's1') or (s = 's2')" in found
+    assert "FILTER (y = 2) or (y = 3)" in found
+
+
+def test_a_random_condition_is_asked_as_often_as_it_stands(con: quereus_store.Connection) -> None:
+    found = plan(con, "select count(*) from a where (random() > 0 and x = 1) or (random() > 0 and x = 2)")
+    assert any(line.count("random()") == 2 for line in found)
+
+
+atoms = st.sampled_from(
+    (
+        "a.id = b.a_id",
+        "b.a_id = a.id",
+        "a.x = 1",
+        "a.x > 2",
+        "2 < a.x",
+        "b.y = 2",
+        "b.y is null",
+        "a.s between 's1' and 's2'",
+        "a.x + b.y = 4",
+        "a.x in (1, null)",
+        "not a.x = b.y",
+        "null",
+    )
+)
+branches = st.lists(atoms, min_size=1, max_size=4).map(lambda parts: "(" + " and ".join(parts) + ")")
+disjunctions = st.lists(branches, min_size=2, max_size=4).map(lambda parts: "(" + " or ".join(parts) + ")")
+
+
+@settings(max_examples=150)
+@given(
+    disjunctions,
+    st.sampled_from(("a, b", "a left join b on a.id = b.id", "a full join b on a.id = b.a_id")),
+    st.sampled_from(("", "not ")),
+)
+def test_rows_are_the_same_as_without_rules(
+    con: quereus_store.Connection, condition: str, tables: str, negation: str
+) -> None:
+    where = f"select a.id, b.id from {tables} where {negation}{condition} order by 1, 2"
+    on = f"select a.id, b.id from a left join b on {condition} order by 1, 2"
+    for sql in (where, on):
+        rows = con.execute(sql).fetchall()
+        con.execute("pragma disabled_rules = 'all'")
+        try:
+            assert rows == con.execute(sql).fetchall(), sql
+        finally:
+            con.execute("pragma disabled_rules = ''")
