@@ -16,6 +16,7 @@ join_scalars          correlated scalar subqueries as joins with groups
 fold_constants        evaluates what depends on nothing
 drop_projections      projections that do nothing, or work on literal rows alone
 inline_common_tables  puts a WITH member read once in the place of its reader
+factor_disjunctions   takes out of ORs what all branches share or imply
 push_filters          moves conditions towards the tables, into join conditions
 use_stored_groups     groups that a maintained table has, or whose parts it has
 use_stored_rows       joins and filters that a maintained table has made already
