@@ -55,6 +55,24 @@ def test_a_random_condition_is_asked_as_often_as_it_stands(con: quereus_store.Co
     assert any(line.count("random()") == 2 for line in found)
 
 
+def test_what_a_branch_guards_is_not_asked_without_its_guard(con: quereus_store.Connection) -> None:
+    def number_of(text: str) -> int:
+        return int(text.removeprefix("s1"))
+
+    con.create_function("number_of", 1, number_of, deterministic=True)
+    alone = (
+        "select count(*) from a"
+        " where (s = 's1' and number_of(s || '7') > 4) or (s = 's1x' and number_of(s || '7') > 4)"
+    )
+    assert con.execute(alone).fetchone() == (13,)
+    joined = (
+        "select count(*) from a cross join (select 1 as one union all select 2) c"
+        " where (c.one = 1 and a.s = 's1' and number_of(a.s || '7') = 7)"
+        " or (c.one = 3 and a.s = 's1x' and number_of(a.s || '7') = 8)"
+    )
+    assert con.execute(joined).fetchone() == (13,)
+
+
 atoms = st.sampled_from(
     (
         "a.id = b.a_id",

@@ -5,6 +5,9 @@ well; only so do the join rules find the equality.  What is left of a condition 
 a condition on one of them, if each branch says something of that table alone: ``(a.x = 1 and b.y = 2) or
 (a.x = 3 and b.y = 4)`` implies ``a.x = 1 or a.x = 3``.  That is added to it and pushed down, and keeps rows
 out of the join.
+
+A branch may guard a part that fails for other rows (``kind = 'n' and number_of(text) > 4``), so what can
+raise stays where it is.
 """
 
 from __future__ import annotations
@@ -13,9 +16,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
+from quereus_store.plan.analysis import is_deterministic_expression
 from quereus_store.plan.conditions import MIRRORED, conjunction, conjuncts
-from quereus_store.plan.expressions import BoundExpression, Comparison, Disjunction
+from quereus_store.plan.expressions import (
+    SUBQUERIES,
+    BoundExpression,
+    Call,
+    Cast,
+    Comparison,
+    Disjunction,
+    walk,
+)
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.types import BOOLEAN
 
@@ -58,7 +69,7 @@ def _factored(disjunction: Disjunction, over: nodes.PlanNode, context: RuleConte
     shared = [
         part
         for part in branches[0]
-        if is_deterministic_expression(part) and all(_holds(branch, part) for branch in branches[1:])
+        if _may_be_moved(part) and all(_holds(branch, part) for branch in branches[1:])
     ]
     if shared:
         branches = [[part for part in branch if not _holds(shared, part)] for branch in branches]
@@ -67,6 +78,14 @@ def _factored(disjunction: Disjunction, over: nodes.PlanNode, context: RuleConte
             return shared
     rest = disjunction if not shared else _any_of(branches)
     return [*shared, rest, *_implied(branches, over, context)]
+
+
+def _may_be_moved(part: BoundExpression) -> bool:
+    """Whether a condition is the same, and raises nothing, whatever is asked before it."""
+    return is_deterministic_expression(part) and not any(
+        isinstance(each, (Cast, *SUBQUERIES)) or (isinstance(each, Call) and each.function.raises)
+        for each in walk(part)
+    )
 
 
 def _holds(parts: Sequence[BoundExpression], wanted: BoundExpression) -> bool:
@@ -97,7 +116,7 @@ def _implied(branches: _Branches, over: nodes.PlanNode, context: RuleContext) ->
             [
                 part
                 for part, columns in zip(branch, read, strict=True)
-                if columns and columns <= own and is_deterministic_expression(part) and not has_subquery(part)
+                if columns and columns <= own and _may_be_moved(part)
             ]
             for branch, read in zip(branches, reads, strict=True)
         ]
