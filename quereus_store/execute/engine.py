@@ -21,7 +21,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import DatabaseError, StatusCode, sql_error
 from quereus_store.execute.attached import Attachments, CatalogKeeper, own_part
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.maintenance import Maintenance
@@ -267,14 +267,21 @@ class Engine:
         return self.plan_access(table, _ALL_ROWS).rows
 
     def first_rows(self, table: TableSchema) -> Sequence[Row]:
-        """Some rows with which a table begins, as last committed."""
-        module = self.module(table.module)
-        snapshot = module.begin_read()
+        """Some rows with which a table begins, as last committed; none where it is not committed as it is.
+
+        Rows that cannot be read give none either: that is for the statement to tell that reads them.
+        """
+        view = ReadView(self)
         try:
-            batches = iter(module.table(table).scan(snapshot))
-            return list(itertools.islice(itertools.chain.from_iterable(batches), _FIRST_ROWS))
+            if view.catalog.table(table.schema, table.name) != table:
+                return ()
+            scan = self.table(table).scan
+            rows = itertools.chain.from_iterable(scan(view.snapshot(table.module)))
+            return list(itertools.islice(rows, _FIRST_ROWS))
+        except DatabaseError:
+            return ()
         finally:
-            snapshot.rollback()
+            view.release()
 
     def statistics(self, table: TableSchema) -> Mapping[str, Any] | None:
         """What ANALYZE found out about a table; looked up once for each version of the catalog."""

@@ -276,8 +276,11 @@ class TableSchema:
         """Position of a column by name, any case; None when there is none."""
         places = self._places
         if not places:
+            found: dict[str, int] = {}
             for position, column in enumerate(self.columns):
-                places.setdefault(fold(column.name), position)
+                found.setdefault(fold(column.name), position)
+            # All at once: other threads look here too, and must not take half of the columns for all.
+            places.update(found)
         return places.get(fold(name))
 
     def index(self, name: str) -> IndexSchema | None:
