@@ -32,9 +32,10 @@ from quereus_store.catalog.entries import Entry, pack_entry, unpack_entry
 from quereus_store.catalog.layout import CATALOG_RANGE, EntryKind, entry_key, parse_entry_key
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, EngineServices, LoadedCatalog
+from quereus_store.schema.manager import MAIN, TEMP
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
 
-MAIN, TEMPORARY, STORE = "main", "temp", "store"
+STORE = "store"
 
 _Key: TypeAlias = tuple[EntryKind, str, str]
 
@@ -106,7 +107,7 @@ class StoredCatalog:
             kept = {
                 name: schema
                 for name, schema in catalog.schemas.items()
-                if name != TEMPORARY and not schema.attached
+                if name != TEMP and not schema.attached
             }
         else:
             schema = catalog.schema(self._attached)

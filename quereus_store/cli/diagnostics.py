@@ -18,7 +18,6 @@ from quereus_store.errors import Error
 
 EXIT_DONE = 0
 EXIT_REFUSED = 1
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 

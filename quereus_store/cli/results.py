@@ -27,6 +27,7 @@ Writer = Callable[[TextIO, Sequence[str], Iterable[Row], int], int]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL_STYLE = "dim italic"
+_FETCHED_AT_ONCE = 1000
 
 
 def value_text(value: Any) -> str:
@@ -125,9 +126,9 @@ MODES: Mapping[str, Writer] = MappingProxyType(
 )
 
 
-def fetch_rows(cursor: Any, size: int = 1000) -> Iterator[Row]:
+def fetch_rows(cursor: Any) -> Iterator[Row]:
     """The rows of a cursor, fetched in batches."""
-    while batch := cursor.fetchmany(size):
+    while batch := cursor.fetchmany(_FETCHED_AT_ONCE):
         yield from batch
 
 

@@ -23,7 +23,7 @@ from weakref import WeakSet
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, Module, PersistentCatalog
 from quereus_store.schema.databases import check_one_database
-from quereus_store.schema.manager import MAIN
+from quereus_store.schema.manager import DEFAULT_PATH, MAIN
 from quereus_store.schema.objects import Catalog, Schema, fold
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Attachments:
                 raise sql_error(
                     StatusCode.ERROR,
                     f"cannot detach database {name}"
-                    if fold(name) in (MAIN, "temp")
+                    if fold(name) in DEFAULT_PATH
                     else f"no such database: {name}",
                 )
             if database.readers:

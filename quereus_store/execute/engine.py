@@ -45,7 +45,7 @@ from quereus_store.plan.binder import BindContext
 from quereus_store.plan.binder.rows import bind_row_expression
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.nodes import substitute
-from quereus_store.schema.manager import TEMP, empty_catalog
+from quereus_store.schema.manager import MAIN, TEMP, empty_catalog
 from quereus_store.schema.objects import AssertionSchema, Catalog, IndexSchema, Schema, TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
@@ -326,7 +326,7 @@ class Engine:
     def bind_context(
         self,
         catalog: Catalog | None = None,
-        schema_path: Sequence[str] = ("main",),
+        schema_path: Sequence[str] = (MAIN,),
         options: Mapping[str, Any] | None = None,
         parameters: Mapping[int | str, Any] | None = None,
         committed: Catalog | None = None,

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from quereus_store.schema.manager import MAIN
+
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
-        "schema_path": ("main",),
+        "schema_path": (MAIN,),
         "default_column_nullability": "not_null",
         "default_collation": "BINARY",
         "foreign_keys": True,

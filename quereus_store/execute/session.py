@@ -114,9 +114,9 @@ class Session:
         for statement in iter_statements(sql):
             self.run_statement(statement).all_rows()
 
-    def run_statement(self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS) -> Result:
+    def run_statement(self, statement: nodes.Statement) -> Result:
         """Run a parsed statement, without keeping its plan."""
-        return self._run_parsed(None, statement, parameters)
+        return self._run_parsed(None, statement, _NO_PARAMETERS)
 
     def single_statement(self, sql: str) -> nodes.Statement:
         """The one statement of a text; raises MISUSE for none or several."""

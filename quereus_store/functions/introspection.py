@@ -30,6 +30,7 @@ from quereus_store.functions.catalog_rows import (
 )
 from quereus_store.functions.registry import Function, FunctionRegistry, ResultColumn, TableFunction
 from quereus_store.schema.constraints import visible_indexes
+from quereus_store.schema.manager import DEFAULT_PATH, MAIN
 from quereus_store.schema.objects import (
     Catalog,
     Operation,
@@ -87,8 +88,8 @@ class IntrospectionContext(Protocol):
 
 def _schemas(catalog: Catalog) -> list[Schema]:
     """All schemas: main, temp, then the others as they come."""
-    first = [catalog.schemas[name] for name in ("main", "temp") if name in catalog.schemas]
-    return first + [schema for name, schema in catalog.schemas.items() if name not in ("main", "temp")]
+    first = [catalog.schemas[name] for name in DEFAULT_PATH if name in catalog.schemas]
+    return first + [schema for name, schema in catalog.schemas.items() if name not in DEFAULT_PATH]
 
 
 def _table(context: IntrospectionContext, function: str, name: Value) -> TableSchema:
@@ -117,7 +118,7 @@ def schema_rows(context: IntrospectionContext) -> Iterator[_Row]:
             yield (schema.name, "view", view.name, view.name, view_sql(view), tags_text(view.tags))
     for function in visible_functions(context.registry):
         name = function.name
-        yield ("main", "function", name, name, f"FUNCTION {function_signature(function)}", None)
+        yield (MAIN, "function", name, name, f"FUNCTION {function_signature(function)}", None)
 
 
 def _table_rows(schema: str, table: TableSchema, default_module: str) -> Iterator[_Row]:

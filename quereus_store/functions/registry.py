@@ -290,17 +290,15 @@ def guarded(
     return guarded_call
 
 
-def guarded_evaluate(
-    function: AggregateFunction, position: SourcePosition | None = None
-) -> Callable[..., Value]:
-    """``function.evaluate`` with its failures told as errors of the function at that place."""
+def guarded_evaluate(function: AggregateFunction) -> Callable[..., Value]:
+    """``function.evaluate`` with its failures told as errors of the function."""
     evaluate, name = function.evaluate, function.name
 
     def guarded_call(*columns: Sequence[Value], **options: Any) -> Value:
         try:
             return evaluate(*columns, **options)
         except Exception as error:
-            raise function_failed(name, error, position) from error
+            raise function_failed(name, error) from error
 
     return guarded_call
 

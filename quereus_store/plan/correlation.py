@@ -23,11 +23,11 @@ from quereus_store.plan import nodes
 from quereus_store.plan.analysis import has_subquery, is_deterministic_expression
 from quereus_store.plan.conditions import conjunction, conjuncts, filtered
 from quereus_store.plan.expressions import BoundExpression, reference
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.records import record
 
 _INNER = frozenset({JoinKind.INNER, JoinKind.CROSS})
-_LEFT_ONLY = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_LEFT_ONLY = frozenset({JoinKind.LEFT, *SEMI_JOINS})
 
 
 @record(frozen=True, slots=True)

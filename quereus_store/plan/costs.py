@@ -61,7 +61,7 @@ def _hash_join(plan: nodes.HashJoin | nodes.MergeJoin, estimates: Estimator) -> 
 
 def keys_suffice(kind: nodes.JoinKind, residual: BoundExpression | None) -> bool:
     """Whether a join asks of the right side only which keys there are."""
-    return residual is None and kind in (nodes.JoinKind.SEMI, nodes.JoinKind.ANTI)
+    return residual is None and kind in nodes.SEMI_JOINS
 
 
 def _join(plan: nodes.Join, estimates: Estimator) -> float:

@@ -44,7 +44,7 @@ from quereus_store.plan.expressions import (
     Truth,
     reference,
 )
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.records import record
 from quereus_store.schema.objects import TableSchema
 from quereus_store.types.sortkeys import order_key
@@ -384,7 +384,7 @@ def _aggregate(plan: nodes.Aggregate, estimates: Estimator) -> float:
 def _join(plan: Any, estimates: Estimator) -> float:
     left, right = estimates.rows(plan.left), estimates.rows(plan.right)
     share = estimates.selectivity(plan.condition)
-    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if plan.kind in SEMI_JOINS:
         return left * _kept(plan.kind, right * share)
     return _joined(plan, left, right, share)
 
@@ -412,7 +412,7 @@ def _keyed_join(plan: nodes.HashJoin | nodes.MergeJoin, estimates: Estimator) ->
     share = estimates.selectivity(plan.residual)
     for mine, theirs in zip(plan.left_keys, plan.right_keys, strict=True):
         share *= equal_share(mine, theirs, left, right, estimates)
-    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if plan.kind in SEMI_JOINS:
         return left * _kept(plan.kind, right * share)
     return _joined(plan, left, right, share)
 
@@ -430,7 +430,7 @@ def _index_join(plan: nodes.IndexJoin, estimates: Estimator) -> float:
     left = estimates.rows(plan.left)
     estimates.scan(plan.inner)
     matches = plan.inner.access.rows * estimates.selectivity(plan.residual)
-    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if plan.kind in SEMI_JOINS:
         return left * _kept(plan.kind, matches)
     found = left * matches
     return max(left, found) if plan.kind is JoinKind.LEFT else found

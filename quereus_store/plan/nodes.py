@@ -147,6 +147,10 @@ class JoinKind(StrEnum):
     ANTI = "anti"
 
 
+SEMI_JOINS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+"""Joins that give rows of their left side only."""
+
+
 @record(frozen=True, slots=True)
 class Join(PlanNode):
     """A join; columns are the left's, the right's, then the match flags.

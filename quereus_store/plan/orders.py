@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, ColumnRef, SortTerm, reference
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.schema.objects import IndexPart, KeyPart, fold
 from quereus_store.types import LogicalType
 from quereus_store.types.collations import honours_collation
@@ -20,7 +20,7 @@ from quereus_store.types.collations import honours_collation
 if TYPE_CHECKING:
     from quereus_store.plan.optimizer import OptimizerServices
 
-KEEPS_LEFT_ORDER = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+KEEPS_LEFT_ORDER = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, *SEMI_JOINS})
 
 
 def ascending_key(

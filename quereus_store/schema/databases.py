@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.schema.changes import SchemaObject, changes
 from quereus_store.schema.dependencies import relations_named
-from quereus_store.schema.manager import TEMP
+from quereus_store.schema.manager import MAIN, TEMP
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
 
 
@@ -31,7 +31,7 @@ def check_one_database(before: Catalog, after: Catalog) -> None:
 
 
 def _database(catalog: Catalog, schema: str) -> str:
-    return fold(schema) if catalog.is_attached(schema) else "main"
+    return fold(schema) if catalog.is_attached(schema) else MAIN
 
 
 def _schemas_named(catalog: Catalog, found: SchemaObject) -> Iterator[str]:

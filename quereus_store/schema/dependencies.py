@@ -113,11 +113,9 @@ def column_dependents(
     return found
 
 
-def relations_read(
-    catalog: Catalog, schema: str, body: nodes.Node, path: Sequence[str] = DEFAULT_PATH
-) -> frozenset[RelationKey]:
+def relations_read(catalog: Catalog, schema: str, body: nodes.Node) -> frozenset[RelationKey]:
     """Folded (schema, name) of the tables and views that a stored body of a schema names."""
-    world = ChangedWorld(catalog, path)
+    world = ChangedWorld(catalog)
     follower = Follower(world)
     follower.expression(body, world.body_scope(schema))
     return frozenset(follower.touched)

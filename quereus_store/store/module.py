@@ -349,10 +349,6 @@ class StoreModule:
 
     # --- statistics and markers ------------------------------------------------------------------------
 
-    def load_statistics(self, transaction: Transaction, schema: TableSchema) -> dict[str, Any] | None:
-        """The record that ANALYZE left for a table, or None."""
-        return read_statistics(transaction.kv, schema)
-
     def statistics(self, schema: TableSchema) -> dict[str, Any] | None:
         """The last committed record of a table, or None; None for one that cannot be read."""
         transaction = self.begin_read()

@@ -53,7 +53,7 @@ from quereus_store.types.logical import (
     LogicalType,
 )
 from quereus_store.types.templates import Template, global_name
-from quereus_store.types.temporal.duration import iso_duration_nanoseconds, timespan_key
+from quereus_store.types.temporal.duration import compare_timespans, iso_duration_nanoseconds, timespan_key
 from quereus_store.types.values import NUMERIC_RANK, OBJECT_RANK, RANK_OF_CLASS, TEXT_RANK, Value
 
 
@@ -362,7 +362,7 @@ def list_comparator(plan: ListPlan, collation: Collation) -> Callable[[Value, Va
     """The order of any two operands that the plan has cast, NULL included: negative, 0 or positive."""
     compare_same: Callable[[Any, Any], int]
     if plan.mode is ComparisonMode.TIMESPAN:
-        compare_same = _compare_timespans
+        compare_same = compare_timespans
     elif plan.mode is ComparisonMode.JSON:
         compare_same = compare_json
     elif plan.mode is ComparisonMode.CUSTOM and plan.probe_type.compare is not None:
@@ -377,11 +377,6 @@ def list_comparator(plan: ListPlan, collation: Collation) -> Callable[[Value, Va
         return compare_same(left, right)
 
     return compare_nullable
-
-
-def _compare_timespans(left: Any, right: Any) -> int:
-    a, b = timespan_key(left), timespan_key(right)
-    return (a > b) - (a < b)
 
 
 # --- operators by value -----------------------------------------------------------------------------------

@@ -102,15 +102,6 @@ _SCALARS = frozenset({type(None), bool, int, float, str})
 _TEXT = frozenset({str})
 
 
-def is_json_text(text: str) -> bool:
-    """Whether a text is valid strict JSON."""
-    try:
-        parse_json(text)
-    except ValueError:
-        return False
-    return True
-
-
 # --- rendering --------------------------------------------------------------------------------------------
 
 _quote_raw: Callable[[str], str] = json.encoder.encode_basestring

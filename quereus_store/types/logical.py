@@ -59,11 +59,6 @@ class LogicalType:
     key: Callable[[Any], Hashable] | None = field(default=None, repr=False)
     serialize: Callable[[Any], str] | None = field(default=None, repr=False)
 
-    @property
-    def is_semantic(self) -> bool:
-        """Whether equality and order are not those of the raw values (JSON, TIMESPAN, registered types)."""
-        return self.name in ("JSON", "TIMESPAN") or self.compare is not None
-
     def __str__(self) -> str:
         return self.name
 

@@ -232,7 +232,7 @@ class FactFinder:
     def join(self, plan: nodes.Join) -> Facts:
         """Rows are pairs; an outer side's constants hold for its own rows only."""
         left, right = self.facts(plan.left), self.facts(plan.right)
-        if plan.kind in (nodes.JoinKind.SEMI, nodes.JoinKind.ANTI):
+        if plan.kind in nodes.SEMI_JOINS:
             return left
         collations = {**collations_of(plan.left), **collations_of(plan.right)}
         condition = tuple(equalities(plan.condition, collations))

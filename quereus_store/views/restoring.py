@@ -16,7 +16,7 @@ from quereus_store.errors import Error
 from quereus_store.execute.transactions import ReadView
 from quereus_store.modules.contract import CatalogProblem
 from quereus_store.schema.ddl import table_ddl
-from quereus_store.schema.manager import put_table, remove_table, tables_of
+from quereus_store.schema.manager import MAIN, put_table, remove_table, tables_of
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 from quereus_store.views.body import bind_derivation, key_of
 from quereus_store.views.hosts import backing_host
@@ -52,7 +52,7 @@ class _LoadingSession:
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.options: dict[str, Any] = {}
-        self.schema_path = ("main",)
+        self.schema_path = (MAIN,)
         self.last_changes = 0
 
 

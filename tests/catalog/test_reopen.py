@@ -307,13 +307,11 @@ def test_statistics_follow_the_rows(backend: MemoryBackend) -> None:
     record = {"rowCount": 7, "columnStats": {"id": {"minValue": -(2**80), "maxValue": 3.0, "seen": b"\0"}}}
     with writing(module) as transaction:
         module.save_statistics(transaction, crew, record)
-    with reading(module) as transaction:
-        renamed = replace(crew, name="staff")
-        assert repr(module.load_statistics(transaction, renamed)) == repr(record)
-        assert module.load_statistics(transaction, _table(catalog, "log")) is None
+    assert repr(module.statistics(replace(crew, name="staff"))) == repr(record)
+    assert module.statistics(_table(catalog, "log")) is None
     with writing(module) as transaction:
         module.save_statistics(transaction, crew, None)
-        assert module.load_statistics(transaction, crew) is None
+    assert module.statistics(crew) is None
 
 
 def _table(catalog: Catalog, name: str) -> TableSchema:

@@ -62,9 +62,8 @@ def test_a_store_keeps_the_record() -> None:
     assert db.rows("analyze t") == [("t", 1)]
     module = db.engine.modules["store"]
     assert isinstance(module, StoreModule)
-    catalog, snapshot = db.engine.pin()
-    table = catalog.table("main", "t")
+    table = db.session.catalog.table("main", "t")
     assert table is not None
-    record = module.load_statistics(snapshot, table)
+    record = module.statistics(table)
     assert record is not None
     assert record["columnStats"]["v"]["maxValue"] == "x"

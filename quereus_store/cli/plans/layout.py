@@ -19,6 +19,7 @@ _LETTERS = 35
 _MOST_LINES = 4
 _GAP_BESIDE = 24
 _GAP_BELOW = 46
+_MARGIN = 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,15 @@ class Layout:
     height: float
 
 
-def lay_out(plan: PlanStep, margin: float = 16, figures: int = 1) -> Layout:
+def lay_out(plan: PlanStep, figures: int = 1) -> Layout:
     """Place the boxes of a plan; each has room for so many lines of ``figures``."""
     heights: list[float] = []
     _heights(plan, 0, heights, figures)
-    tops = [margin]
+    tops = [_MARGIN]
     for height in heights:
         tops.append(tops[-1] + height + _GAP_BELOW)
-    root = _place(plan, margin, 0, tops, figures)
-    return Layout(root, _strip(plan) + 2 * margin, tops[-1] - _GAP_BELOW + margin)
+    root = _place(plan, _MARGIN, 0, tops, figures)
+    return Layout(root, _strip(plan) + 2 * _MARGIN, tops[-1] - _GAP_BELOW + _MARGIN)
 
 
 def _wrapped(step: PlanStep) -> tuple[str, ...]:

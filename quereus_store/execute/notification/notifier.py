@@ -46,6 +46,7 @@ from quereus_store.execute.notification.images import Tellers
 from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
 from quereus_store.modules.contract import ChangeCounting
 from quereus_store.schema.changes import changes
+from quereus_store.schema.manager import MAIN
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ class Notifier:
     def registered(self, kind: str, name: str, before: Any = None, after: Any = None) -> None:
         """Something that belongs to no transaction was registered, replaced or taken back."""
         what = "removed" if after is None else "added" if before is None else "modified"
-        change = CatalogChange(f"{kind}_{what}", "main", name, before, after)
+        change = CatalogChange(f"{kind}_{what}", MAIN, name, before, after)
         for subscription in self._subscriptions:
             if subscription.kind == "catalog":
                 _call(subscription, change)

@@ -121,11 +121,11 @@ class Run:
 class Partitions:
     """Rows sorted out by the hash of their keys into runs that can be worked on one after the other."""
 
-    def __init__(self, file: SpillFile, share: int, level: int, count: int = RUNS_AT_ONCE) -> None:
-        self.runs = [file.run() for _ in range(count)]
+    def __init__(self, file: SpillFile, share: int, level: int) -> None:
+        self.runs = [file.run() for _ in range(RUNS_AT_ONCE)]
         self._share = share // 2
         self._level = level
-        self._waiting: list[list[Row]] = [[] for _ in range(count)]
+        self._waiting: list[list[Row]] = [[] for _ in self.runs]
         self._size = 0
 
     def add(self, keyed: Iterable[tuple[Any, Row]]) -> None:

@@ -17,6 +17,7 @@ from quereus_store.execute.results import Result
 from quereus_store.execute.spilling.sizes import parse_size
 from quereus_store.plan.expressions import Column
 from quereus_store.plan.optimizer import rule_names
+from quereus_store.schema.manager import MAIN
 from quereus_store.sql import nodes
 from quereus_store.types import ANY, INTEGER, TEXT, to_text
 from quereus_store.types.json import parse_json, render_json
@@ -188,7 +189,7 @@ def _database_list(session: Session) -> Result:
     engine = session.engine
     attached = engine.attachments.databases.values()
     rows = [
-        (0, "main", engine.file),
+        (0, MAIN, engine.file),
         *((n, each.name, each.opened.file) for n, each in enumerate(attached, 2)),
     ]
     return Result((Column(1, "seq", INTEGER), Column(2, "name", TEXT), Column(3, "file", TEXT)), [rows])

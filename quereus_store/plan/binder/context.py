@@ -20,7 +20,7 @@ from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.plan.expressions import BoundExpression, Column
 from quereus_store.records import record
-from quereus_store.schema.manager import home_path
+from quereus_store.schema.manager import MAIN, home_path
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema
 from quereus_store.types import CollationRegistry, LogicalType, TypeRegistry
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from quereus_store.sql import nodes
 
 Slot = int | str
-DEFAULT_SCHEMA = "main"
 
 
 def _numbers() -> Callable[[], int]:
@@ -66,7 +65,7 @@ class BindContext:
     registry: FunctionRegistry
     collations: CollationRegistry = field(default_factory=CollationRegistry)
     types: TypeRegistry = field(default_factory=TypeRegistry)
-    schema_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
+    schema_path: tuple[str, ...] = (MAIN,)
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[Slot, LogicalType] = field(default_factory=dict)
     nullable_parameters: frozenset[Slot] = frozenset()

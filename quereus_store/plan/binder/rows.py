@@ -41,7 +41,6 @@ def bind_row_expression(
     *,
     row: tuple[Column, ...] | None = None,
     images: Mapping[str, RowImage] | None = None,
-    refusals: Mapping[str, str] | None = None,
     unknown: Callable[[nodes.ColumnReference], Error] | None = None,
 ) -> tuple[BoundExpression, tuple[Column, ...]]:
     """Bind an expression over a row of a table; gives it and the row's columns.
@@ -53,7 +52,6 @@ def bind_row_expression(
     own: RowImage = image_of(columns)
     scope = RowScope(
         {"": own, fold(table.name): own, **(images or {})},
-        refusals or {},
         schema=table.schema,
         unknown=unknown,
     )

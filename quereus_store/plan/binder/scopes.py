@@ -201,31 +201,17 @@ def _schema_fits(name: nodes.ColumnReference, source: Source) -> bool:
 
 
 class AliasScope:
-    """Names that win over those of the scope behind them, where they stand unqualified.
+    """Names that win over those of the scope behind them, where they stand unqualified."""
 
-    ``ambiguous`` lists names that are an error to use.
-    """
+    __slots__ = ("names", "parent")
 
-    __slots__ = ("ambiguous", "names", "parent")
-
-    def __init__(
-        self,
-        names: Mapping[str, BoundExpression],
-        behind: Scope | None,
-        ambiguous: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, names: Mapping[str, BoundExpression], behind: Scope | None) -> None:
         self.names = names
         self.parent = behind
-        self.ambiguous = ambiguous
 
     def find(self, name: nodes.ColumnReference) -> BoundExpression | None:
         """See :class:`Scope`."""
-        if name.table is not None:
-            return None
-        folded = fold(name.column)
-        if folded in self.ambiguous:
-            raise ambiguous_column(name)
-        return self.names.get(folded)
+        return self.names.get(fold(name.column)) if name.table is None else None
 
 
 RowImage = Mapping[str, BoundExpression | Error]

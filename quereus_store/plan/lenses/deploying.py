@@ -18,6 +18,7 @@ from quereus_store.plan.lenses.mapping import default_view, overridden_view
 from quereus_store.plan.lenses.prover import Finding, ProofServices, prove
 from quereus_store.schema.builder import Surroundings, TableSettings, build_table
 from quereus_store.schema.declared import items_of
+from quereus_store.schema.manager import DEFAULT_PATH, TEMP
 from quereus_store.schema.objects import (
     Catalog,
     Deployment,
@@ -29,8 +30,6 @@ from quereus_store.schema.objects import (
 )
 from quereus_store.sql import nodes, render
 from quereus_store.sql.traversal import walk
-
-_RESERVED = ("main", "temp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def deployed(
 
 
 def _check_target(catalog: Catalog, name: str, position: SourcePosition | None) -> None:
-    if fold(name) in _RESERVED:
+    if fold(name) in DEFAULT_PATH:
         raise sql_error(
             StatusCode.ERROR,
             f"lens: a logical schema cannot target the reserved schema '{fold(name)}'",
@@ -145,11 +144,7 @@ def _basis(catalog: Catalog, wanted: Lens, position: SourcePosition | None) -> s
     candidates = [
         schema.name
         for key, schema in catalog.schemas.items()
-        if key != "temp"
-        and schema.lens is None
-        and schema.tables
-        and key != fold(name)
-        and not schema.attached
+        if key != TEMP and schema.lens is None and schema.tables and key != fold(name) and not schema.attached
     ]
     if len(candidates) == 1:
         return candidates[0]

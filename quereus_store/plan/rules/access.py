@@ -54,15 +54,11 @@ def choose_access(plan: nodes.PlanNode, context: RuleContext) -> nodes.PlanNode:
 
 
 def access_table(
-    scan: nodes.TableScan,
-    predicates: Sequence[BoundExpression],
-    context: RuleContext,
-    ordering: Sequence[ColumnOrder] = (),
-    limit: int | None = None,
+    scan: nodes.TableScan, predicates: Sequence[BoundExpression], context: RuleContext
 ) -> nodes.PlanNode:
     """The cheapest plan that gives the scan's rows that satisfy the predicates."""
     offers = list(offers_of(scan, predicates))
-    access = request_access(scan, offers, predicates, context, ordering, limit)
+    access = request_access(scan, offers, predicates, context)
     if access.path.kind is AccessKind.SCAN and not access.path.reverse:
         return filtered(scan, predicates)
     return with_rest(index_access(scan, offers, access), predicates)

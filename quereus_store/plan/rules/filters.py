@@ -24,7 +24,7 @@ from quereus_store.plan.expressions import (
     reference,
     walk,
 )
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.sameness import loose_columns, says_the_same
 from quereus_store.types import ANY, NULL
@@ -84,7 +84,7 @@ def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.Pla
     inner = kind in (JoinKind.INNER, JoinKind.CROSS)
     for predicate in wanted:
         used = nodes.referenced_columns(predicate)
-        if not _movable(predicate) or (kind in _SEMIS and _runs_by_row(predicate)):
+        if not _movable(predicate) or (kind in SEMI_JOINS and _runs_by_row(predicate)):
             stay.append(predicate)
         elif not used & right_ids and not used & _flag_ids(node) and kind not in _NULLS_LEFT:
             to_left.append(predicate)
@@ -99,7 +99,7 @@ def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.Pla
         used = nodes.referenced_columns(predicate)
         if not _movable(predicate):
             condition.append(predicate)
-        elif not used & left_ids and kind in (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, *_SEMIS):
+        elif not used & left_ids and kind in (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, *SEMI_JOINS):
             to_right.append(predicate)
         elif not used & right_ids and kind in (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT, JoinKind.SEMI):
             to_left.append(predicate)
@@ -120,9 +120,6 @@ def _push_join(node: nodes.Join, wanted: Sequence[BoundExpression]) -> nodes.Pla
 def _runs_by_row(predicate: BoundExpression) -> bool:
     """Whether a subquery runs for the rows that it filters: the fewer they are, the better."""
     return any(isinstance(part, SUBQUERIES) and nodes.free_columns(part.plan) for part in walk(predicate))
-
-
-_SEMIS = (JoinKind.SEMI, JoinKind.ANTI)
 
 
 def _flag_ids(node: nodes.Join) -> set[int]:

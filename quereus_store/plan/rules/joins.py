@@ -19,7 +19,7 @@ from quereus_store.plan.conditions import conjunction, conjuncts
 from quereus_store.plan.costs import LOOKUP, MEMBER, READ, work
 from quereus_store.plan.expressions import BoundExpression, ColumnRef
 from quereus_store.plan.expressions import Comparison as ComparisonExpression
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.plan.optimizer import RuleContext
 from quereus_store.plan.orders import KEEPS_LEFT_ORDER, ascending_key
 from quereus_store.plan.rules.access import seekable
@@ -29,8 +29,7 @@ from quereus_store.types.comparison import ComparisonMode, comparison_plan
 
 _MERGED_FACTOR = 2.0
 
-SEMIS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
-_INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_INDEXABLE = frozenset({JoinKind.INNER, JoinKind.LEFT, *SEMI_JOINS})
 _HASHABLE_MODES = frozenset(
     {ComparisonMode.NATIVE, ComparisonMode.TEXT, ComparisonMode.TIMESPAN, ComparisonMode.JSON}
 )
@@ -85,7 +84,7 @@ def _choose(node: nodes.Join, context: RuleContext) -> nodes.PlanNode:
 def _seek(node: nodes.Join, pairs: Sequence[KeyPair], lookup: nodes.IndexJoin, context: RuleContext) -> float:
     """What looking up the matches of one row costs, against reading a row of the other side."""
     found = max(1.0, lookup.inner.access.rows)
-    if node.kind in SEMIS:
+    if node.kind in SEMI_JOINS:
         return LOOKUP + found - 1.0
     # What a merge reads costs less than what goes into a large hash table.
     merged = any(_merge_orders(node, pair, context) for pair in pairs)
@@ -99,7 +98,7 @@ def _cost_to_read(
 
     A condition may leave few rows of many that are read.
     """
-    if kind not in SEMIS:
+    if kind not in SEMI_JOINS:
         return rows
     kept = MEMBER * rows if not rest else rows
     return kept + READ * work(side, context.estimates)
@@ -237,7 +236,7 @@ def _index_join(
     context: RuleContext,
 ) -> nodes.IndexJoin | None:
     """The join by index lookup into a bare (perhaps filtered) table, if its key fits the pairs."""
-    if node.kind in SEMIS:
+    if node.kind in SEMI_JOINS:
         inner, pairs, rest = _unprojected(inner, pairs, rest)
     scan, inner_filter = _bare_table(inner)
     found = None if scan is None else _lookup(scan, pairs, context)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from quereus_store.errors import StatusCode, sql_error
 from quereus_store.types.temporal.calendar import DAY_NANOSECONDS, add_months, day_number
@@ -220,7 +221,7 @@ def timespan_key(text: str) -> int:
     return nanoseconds
 
 
-def compare_timespans(left: str, right: str) -> int:
+def compare_timespans(left: Any, right: Any) -> int:
     """Order two TIMESPAN values by whole length."""
     left_key, right_key = timespan_key(left), timespan_key(right)
     return (left_key > right_key) - (left_key < right_key)

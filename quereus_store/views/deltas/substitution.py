@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import Column, reference
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 
 Scan = int
 """A scan is known by the number of its first column."""
@@ -51,7 +51,7 @@ def is_linear(plan: plans.PlanNode, scan: Scan) -> bool:
     return False
 
 
-_KEEPS_LEFT = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_KEEPS_LEFT = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, *SEMI_JOINS})
 _KEEPS_RIGHT = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
 
 

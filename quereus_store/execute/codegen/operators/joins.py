@@ -25,8 +25,9 @@ from quereus_store.execute.spilling.joining import InnerRows, SpillingFullJoin, 
 from quereus_store.modules.contract import AccessKind
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
+from quereus_store.plan.costs import keys_suffice
 from quereus_store.plan.expressions import BoundExpression
-from quereus_store.plan.nodes import JoinKind
+from quereus_store.plan.nodes import SEMI_JOINS, JoinKind
 from quereus_store.records import record
 from quereus_store.types.sortkeys import identity_key
 
@@ -68,7 +69,7 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     left = compiler.open(node.left)
     table = module.name("table")
     left.prologue.append(f"{table} = {_write_hash_table(compiler, node)}")
-    if wants_keys(node):
+    if keys_suffice(node.kind, node.residual):
         test = "in" if node.kind is JoinKind.SEMI else "not in"
         left.clauses.append(
             Clause("if", f"{join_key(compiler, left, node.left_keys, node.using)} {test} {table}")
@@ -87,18 +88,13 @@ def hash_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     return attach(compiler, node.kind, left, matches, node.residual, node.left_flag, node.right_flag)
 
 
-def wants_keys(node: nodes.HashJoin | nodes.MergeJoin) -> bool:
-    """Whether only the keys of the right rows matter."""
-    return node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
-
-
 def _spilling_join(compiler: QueryCompiler, node: nodes.HashJoin) -> Pipeline:
     """A hash join that may go to a temporary file: both sides are handed, with their keys, to a kernel."""
     module = compiler.module
     left, left_key = _keyed_rows(compiler, node, node.left, node.left_keys)
     right, right_key = _keyed_rows(compiler, node, node.right, node.right_keys, only_present=True)
     keeps_unmatched = node.kind in (JoinKind.LEFT, JoinKind.ANTI)
-    one_match = node.kind in (JoinKind.SEMI, JoinKind.ANTI) and node.residual is None
+    one_match = keys_suffice(node.kind, node.residual)
     arguments = f"{left_key}, {right_key}, {keeps_unmatched}, {one_match}, {compiler.share()}"
     source = f"{module.helper(SpillingJoin)}({arguments}).pairs({left}, {right})"
     batch, row, matched = module.name("batch"), module.name("r"), module.name("m")
@@ -292,11 +288,11 @@ def _write_hash_table(compiler: QueryCompiler, node: nodes.HashJoin) -> str:
     if present and node.kind is JoinKind.FULL:
         key = f"{key} if {present} else {module.bind('unmatchable', kernels.UNMATCHABLE)}"
     position = _position_in_rows(right, row, key)
-    if position is not None and _unique_keys(node) and not wants_keys(node):
+    if position is not None and _unique_keys(node) and not keys_suffice(node.kind, node.residual):
         return f"{module.helper(kernels.rows_by)}({right.source}, {position})"
     name = module.name("hashed")
     with module.block(f"def {name}():"):
-        if wants_keys(node):
+        if keys_suffice(node.kind, node.residual):
             module.line("table = set()")
             compiler.batch_loop(right, f"table.update([{key} {compiler.comprehension(right)}])")
         elif _unique_keys(node):
@@ -350,7 +346,7 @@ def attach(
     ids = column_ids(matches.plan.columns)
     right_bindings = {column_id: f"{row}[{index}]" for index, column_id in enumerate(ids)}
     nulls = module.bind("nulls", (null_row(ids),))
-    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if kind in SEMI_JOINS:
         return _semi(compiler, kind, left, matches, condition, row, right_bindings)
     if kind in (JoinKind.INNER, JoinKind.CROSS):
         left.clauses.append(Clause("for", matches.candidates(), row))
@@ -517,7 +513,7 @@ def _attach_inner(
     module = compiler.module
     test = _pair_condition(compiler, left, inner.bindings, node.residual)
     nulls = module.bind("nulls", ((None,) * len(node.inner.table.columns),))
-    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if node.kind in SEMI_JOINS:
         found = f"any(True for {row} in {candidates} if {test})" if test else candidates
         left.clauses.append(Clause("if", found if node.kind is JoinKind.SEMI else f"not {found}"))
         return left

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.merging import MergeWindow, rows_by_key
-from quereus_store.execute.codegen.operators.joins import Matches, attach, attach_single, join_key, wants_keys
+from quereus_store.execute.codegen.operators.joins import Matches, attach, attach_single, join_key
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.plan import nodes
 from quereus_store.plan.analysis import holds_unique_key
+from quereus_store.plan.costs import keys_suffice
 from quereus_store.plan.expressions import BoundExpression
 from quereus_store.plan.nodes import JoinKind
 from quereus_store.types.sortkeys import order_key
@@ -30,7 +31,7 @@ def merge_join(compiler: QueryCompiler, node: nodes.MergeJoin) -> Pipeline:
     module = compiler.module
     left, ends = _with_ends(compiler, node.left, node.left_order)
     unique = holds_unique_key(node.right, node.right_keys, node.using)
-    keys_only = wants_keys(node)
+    keys_only = keys_suffice(node.kind, node.residual)
     pieces = _write_pieces(compiler, node, unique, keys_only)
     recipe = order_key(node.left_order.type, False, compiler.services.collation(node.using[0]))
     order = "None" if recipe.function is None else module.bind("order", recipe.function)
