@@ -383,9 +383,9 @@ class _OpenDatabases:
 
     def _opened(self, key: Any, path: Path, backend: str, options: dict[str, Any]) -> Database:
         store = open_store(path, backend, **options)
-        database = Database(_engine([store, MemoryModule(), *json_modules()], store.name), path, backend)
+        engine = _engine([store, MemoryModule(), *json_modules()], store.name, key[1])
+        database = Database(engine, path, backend)
         database._key, database._options = key, options
-        database.engine.file = key[1]
         self._open[key] = database
         return database
 
@@ -435,10 +435,9 @@ def _refuse_other_options(database: Database, options: Mapping[str, Any]) -> Non
 _OPEN = _OpenDatabases()
 
 
-def _engine(modules: list[Module], default_module: str) -> Engine:
-    engine = Engine(modules, default_module)
+def _engine(modules: list[Module], default_module: str, file: str = "") -> Engine:
+    engine = Engine(modules, default_module, file=file, opener=_open_attached)
     views.install(engine)
-    engine.attachments.opener = _open_attached
     return engine
 
 

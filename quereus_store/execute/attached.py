@@ -17,10 +17,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.versions import with_version
 from quereus_store.modules.contract import CatalogProblem, Module, PersistentCatalog
 from quereus_store.schema.databases import check_one_database
 from quereus_store.schema.manager import DEFAULT_PATH, MAIN
@@ -29,8 +31,8 @@ from quereus_store.schema.objects import Catalog, Schema, fold
 if TYPE_CHECKING:
     from quereus_store.execute.engine import Engine
 
-_KEPT = 8
-"""How many versions of an attached catalog, and joined catalogs, are kept."""
+_JOINED = 8
+"""How many joined catalogs are kept."""
 
 
 class CatalogKeeper(Module, PersistentCatalog, Protocol):
@@ -78,19 +80,18 @@ class AttachedDatabase:
             loaded = self.module.load_catalog(transaction)
             self.problems = loaded.problems
             found = loaded.catalog.schemas[fold(self.name)]
-            known = self._schemas[version] = replace(found, name=self.name, attached=True)
-            while len(self._schemas) > _KEPT:
-                del self._schemas[min(self._schemas)]
+            known = replace(found, name=self.name, attached=True)
+            self._schemas = with_version(self._schemas, version, known)
         return known
 
 
 class Attachments:
     """The attached databases of an engine, by folded name and in the order in which they were attached."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, opener: Opener | None) -> None:
         self.databases: dict[str, AttachedDatabase] = {}
-        self.opener: Opener | None = None
         self._engine = engine
+        self._open = opener
         # The garbage collector closes connections, at any moment.
         self._lock = threading.RLock()
         self._joined: list[tuple[Catalog, tuple[Schema, ...], Catalog]] = []
@@ -100,12 +101,12 @@ class Attachments:
     def attach(self, name: str, file: str, options: Mapping[str, Any]) -> None:
         """Open a database under a name; ERROR for a name or file that is in use, and what opening raises."""
         engine = self._engine
-        if self.opener is None:
+        if self._open is None:
             raise sql_error(StatusCode.UNSUPPORTED, "this engine opens no files: ATTACH takes a connection")
         with self._lock:
             if engine.current_catalog().schema(name) is not None or fold(name) == "committed":
                 raise sql_error(StatusCode.ERROR, f"database {name} is already in use")
-            opened = self.opener(name, file, options)
+            opened = self._open(name, file, options)
             try:
                 self._check_file(opened.file)
                 database = AttachedDatabase(name, opened)
@@ -197,7 +198,7 @@ class Attachments:
     def joined(self, own: Catalog, schemas: tuple[Schema, ...]) -> Catalog:
         """The own catalog with these schemas; the same one for the same parts."""
         for base, parts, catalog in self._joined:
-            if base is own and len(parts) == len(schemas) and all(map(_same, parts, schemas)):
+            if base is own and len(parts) == len(schemas) and all(map(is_, parts, schemas)):
                 return catalog
         for schema in schemas:
             if fold(schema.name) in own.schemas:
@@ -208,7 +209,7 @@ class Attachments:
                 )
         joined = {**own.schemas, **{fold(schema.name): schema for schema in schemas}}
         made = self._engine.versioned(Catalog(joined))
-        self._joined = [*self._joined[1 - _KEPT :], (own, schemas, made)]
+        self._joined = [*self._joined[1 - _JOINED :], (own, schemas, made)]
         # What ANALYZE has found may have changed with any of them.
         self._engine.forget_statistics()
         return made
@@ -263,7 +264,3 @@ def own_part(catalog: Catalog) -> Catalog:
     return replace(
         catalog, schemas={key: schema for key, schema in catalog.schemas.items() if not schema.attached}
     )
-
-
-def _same(one: Schema, other: Schema) -> bool:
-    return one is other

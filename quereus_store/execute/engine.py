@@ -22,11 +22,12 @@ from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import DatabaseError, StatusCode, sql_error
-from quereus_store.execute.attached import Attachments, CatalogKeeper, own_part
+from quereus_store.execute.attached import Attachments, CatalogKeeper, Opener, own_part
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.maintenance import Maintenance
 from quereus_store.execute.notification.notifier import Notifier
 from quereus_store.execute.transactions import ReadView
+from quereus_store.execute.versions import with_version
 from quereus_store.functions.builtins import builtin_functions
 from quereus_store.functions.registry import FunctionRegistry
 from quereus_store.modules.contract import (
@@ -50,15 +51,25 @@ from quereus_store.schema.objects import AssertionSchema, Catalog, IndexSchema, 
 from quereus_store.sql import nodes
 from quereus_store.types import Collation, CollationRegistry, TypeRegistry
 
-_KEPT_VERSIONS = 8
 _FIRST_ROWS = 256
 _ALL_ROWS = AccessRequest(())
 
 
 class Engine:
-    """One database: modules, registries, committed catalog."""
+    """One database: modules, registries, committed catalog.
 
-    def __init__(self, modules: Iterable[Module], default_module: str) -> None:
+    ``file`` is the file of the default module, if it has one; ``opener`` opens what is to be attached.
+    """
+
+    def __init__(
+        self,
+        modules: Iterable[Module],
+        default_module: str,
+        *,
+        file: str = "",
+        opener: Opener | None = None,
+    ) -> None:
+        self.file = file
         self.registry = FunctionRegistry(parent=builtin_functions())
         self.collations = CollationRegistry()
         self.types = TypeRegistry()
@@ -74,8 +85,7 @@ class Engine:
         self.assertions_held: dict[tuple[str, str, int], AssertionSchema] = {}
         self.maintenance: Maintenance | None = None
         self._versions = itertools.count(1)
-        self.attachments = Attachments(self)
-        self.file = ""
+        self.attachments = Attachments(self, opener)
         self._catalog = self.versioned(empty_catalog())
         self._persistent: CatalogKeeper | None = None
         self.primary_name = fold(default_module)
@@ -183,8 +193,9 @@ class Engine:
         if self.maintenance is not None:
             catalog, problems = self.maintenance.restore(self.versioned(catalog), transaction)
             self.problems += problems
-        self._remember(version, catalog)
-        return self._loaded[version]
+        catalog = self._catalog = self.versioned(catalog)
+        self._loaded = with_version(self._loaded, version, catalog)
+        return catalog
 
     def _with_volatile(self, catalog: Catalog) -> Catalog:
         """A loaded catalog together with the tables that live in this process only."""
@@ -208,12 +219,6 @@ class Engine:
                     merged = merged.with_table(table)
             schemas[name] = merged
         return Catalog(schemas)
-
-    def _remember(self, version: int, catalog: Catalog) -> None:
-        self._catalog = self.versioned(catalog)
-        self._loaded[version] = self._catalog
-        while len(self._loaded) > _KEPT_VERSIONS:
-            del self._loaded[min(self._loaded)]
 
     def keepers(self, before: Catalog, after: Catalog) -> Iterable[CatalogKeeper]:
         """The modules in which a changed catalog is to be saved.
@@ -244,9 +249,7 @@ class Engine:
             catalog = self.versioned(own_part(catalog))
         self._catalog = catalog
         if version is not None:
-            self._loaded[version] = catalog
-            while len(self._loaded) > _KEPT_VERSIONS:
-                del self._loaded[min(self._loaded)]
+            self._loaded = with_version(self._loaded, version, catalog)
 
     # -- what the layers below ask for ------------------------------------------
 

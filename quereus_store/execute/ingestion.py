@@ -44,6 +44,12 @@ if TYPE_CHECKING:
 Image: TypeAlias = Sequence[object]
 """A full row as it is stored: a value for each column."""
 
+_Place: TypeAlias = tuple[str, str, str]
+"""Schema, table and operation of a change."""
+
+_NAME = "ingestExternalRowChanges"
+_OPERATIONS = {operation.value: operation for operation in Operation}
+
 
 @dataclass(frozen=True, slots=True)
 class ExternalChange:
@@ -145,16 +151,10 @@ def _as_logged(catalog: Catalog, changes: Iterable[ExternalChange]) -> list[Chan
     return [entry for place, run in groupby(changes, _place) for entry in _entries(catalog, place, list(run))]
 
 
-_Place: TypeAlias = tuple[str, str, str]
-
-
 def _place(change: ExternalChange) -> _Place:
     if not isinstance(change, ExternalChange):
         raise _misuse(f"a change is an ExternalChange, not {type(change).__name__}")
     return change.schema_name, change.table_name, change.op
-
-
-_OPERATIONS = {operation.value: operation for operation in Operation}
 
 
 def _entries(catalog: Catalog, place: _Place, run: Sequence[ExternalChange]) -> list[Change]:
@@ -190,9 +190,6 @@ def _images(table: TableSchema, op: str, label: str, images: Sequence[Image | No
             )
         found.append(tuple(image))
     return found
-
-
-_NAME = "ingestExternalRowChanges"
 
 
 def _misuse(text: str) -> Error:

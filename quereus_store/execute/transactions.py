@@ -92,9 +92,6 @@ class ReadView:
         "started_with",
     )
 
-    writes = False
-    """Whether it may see rows that are not committed."""
-
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.catalog, self.primary = engine.pin()
@@ -135,6 +132,11 @@ class ReadView:
         if found is None:
             found = readers[name] = engine.module(name).begin_read()
         return found
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may see rows that are not committed."""
+        return False
 
     def row_count(self, table: TableSchema) -> float:
         """About how many rows a table has, as its module plans with."""
@@ -226,7 +228,7 @@ class Transaction(ReadView):
         return writer.transaction if writer is not None else self.snapshot(module_name)
 
     @property
-    def writes(self) -> bool:  # type: ignore[override]
+    def writes(self) -> bool:
         """Whether it may see rows that are not committed."""
         return bool(self._writers)
 

@@ -3,7 +3,7 @@
 A module that builds no indexes still keeps tables, and one that cannot carry its rows over to another schema
 still has its tables altered: a new one is made and gets the rows of the old one.
 
-Seed: module-authoring, Schema Changes; store-and-modules, section 10.
+Chapter: store-and-modules, section 10; seed: module-authoring, Schema Changes.
 """
 
 from __future__ import annotations

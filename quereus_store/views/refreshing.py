@@ -87,7 +87,8 @@ def refresh_all(maintainer: Maintainer, session: Session) -> list[RefreshedView]
                 done.append(name)
         except Error as error:
             failed[name] = error
-    for first in failed.values():
+    if failed:
+        first = next(iter(failed.values()))
         messages = {str(name): error.message for name, error in failed.items()}
         details = {**first.details, "refreshed": tuple(map(str, done)), "failed": messages}
         first.details = MappingProxyType(details)
@@ -100,11 +101,10 @@ def _sources_first(catalog: Catalog) -> list[TableSchema]:
 
     def named(key: TableKey) -> Iterable[TableKey]:
         found = find_in_schema(catalog, *key)
-        if isinstance(found, ViewSchema):
-            return sorted(relations_read(catalog, found.schema, found.query))
-        if found is None or found.derivation is None:
+        if found is None:
             return ()
-        return sorted(relations_read(catalog, found.schema, found.derivation.query))
+        definition = found if isinstance(found, ViewSchema) else found.derivation
+        return () if definition is None else sorted(relations_read(catalog, found.schema, definition.query))
 
     keys = [(fold(table.schema), fold(table.name)) for table in tables_of(catalog)]
     tables = [catalog.table(*key) for key in sources_first(keys, named)]

@@ -115,6 +115,7 @@ def _of_finite(compiler: ExpressionCompiler, expression: bound.Comparison, opera
     lowest, highest = (compiler.module.constant(limit) for limit in (-math.inf, math.inf))
     template = _template(compiler, expression, operator, inline=True)
     around = _AROUND.get(template.source)
+    # At its other end a raw side is bounded by the other side: strictly, or because that is finite itself.
     if around is not None and (operator in ("<", ">") or None not in raw or any(map(_is_finite, sides))):
         before, after = (part.format(lowest, highest) for part in around)
         test = f"{before if raw[0] else ''}{template.render(a, b)}{after if raw[1] else ''}"

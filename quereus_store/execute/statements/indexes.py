@@ -84,7 +84,6 @@ def _build(
     index = build_index(statement, table, engine.collations, part_type)
     if index.where is not None:
         bind_row_expression(session.bind_context(transaction, {}), table, index.where)
-
     writer = transaction.writer(table.module)
     try:
         built = module.create_index(writer, table, index)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from quereus_store.errors import Error, SourcePosition
 from quereus_store.plan.binder.context import Environment
@@ -25,6 +26,9 @@ from quereus_store.plan.binder.view_bodies import (
 from quereus_store.schema.manager import parent_key, parent_of
 from quereus_store.schema.objects import Catalog, TableSchema, ViewSchema, fold
 from quereus_store.sql import nodes, traversal
+
+_SideColumn: TypeAlias = tuple[int, str]
+"""A column of a side, by the side's number and the column's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +330,7 @@ def equalities(
             yield left, right
 
 
-def equated_columns(view: JoinView) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
+def equated_columns(view: JoinView) -> Iterator[tuple[_SideColumn, _SideColumn]]:
     """The pairs of columns, each with its side, that the join makes equal."""
     for condition in view.conditions:
         for left, right in equalities(condition):
@@ -341,25 +345,35 @@ def references_between(view: JoinView, catalog: Catalog) -> list[tuple[int, int]
     Of two that point at each other, only the one along which the view joins binds its rows: in a self-join
     each side might refer to the other, and the condition says which one does.
     """
-    equated = {
-        frozenset(((left[0], fold(left[1])), (right[0], fold(right[1]))))
-        for left, right in equated_columns(view)
-    }
-    found: list[tuple[int, int]] = []
-    joined: set[tuple[int, int]] = set()
-    for index, side in enumerate(view.sides):
+    equated = {_unordered(left, right) for left, right in equated_columns(view)}
+    references = list(_references(view, catalog))
+    joined = {ends for ends, columns in references if columns and columns <= equated}
+    return [ends for ends, _ in references if ends in joined or ends[::-1] not in joined]
+
+
+def _unordered(one: _SideColumn, other: _SideColumn) -> frozenset[_SideColumn]:
+    return frozenset((side, fold(column)) for side, column in (one, other))
+
+
+def _references(
+    view: JoinView, catalog: Catalog
+) -> Iterator[tuple[tuple[int, int], set[frozenset[_SideColumn]]]]:
+    """Each foreign key between sides: child and parent, and the pairs of columns that it makes equal."""
+    for child, side in enumerate(view.sides):
         for key in side.table.foreign_keys:
-            for at, other in enumerate(view.sides):
-                if at == index or parent_of(catalog, side.table, key) is not other.table:
+            for parent, other in enumerate(view.sides):
+                if parent == child or parent_of(catalog, side.table, key) is not other.table:
                     continue
-                found.append((index, at))
                 pairs = zip(key.columns, parent_key(other.table, key) or (), strict=False)
-                names = [(side.table.columns[own].name, other.table.columns[its].name) for own, its in pairs]
-                if names and all(
-                    frozenset(((index, fold(own)), (at, fold(its)))) in equated for own, its in names
-                ):
-                    joined.add((index, at))
-    return [pair for pair in found if pair in joined or pair[::-1] not in joined]
+                yield (
+                    (child, parent),
+                    {
+                        _unordered(
+                            (child, side.table.columns[own].name), (parent, other.table.columns[its].name)
+                        )
+                        for own, its in pairs
+                    },
+                )
 
 
 def parents_first(view: JoinView, sides: Iterable[int], catalog: Catalog) -> list[int]:

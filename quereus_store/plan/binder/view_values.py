@@ -27,6 +27,8 @@ from quereus_store.schema.objects import TableSchema, fold
 from quereus_store.sql import nodes
 from quereus_store.sql.nodes import Assignment, MultiAssignment
 
+_NULL = nodes.Literal.of(None)
+
 
 def unknown_view_column(view: WritableView, name: str, position: SourcePosition | None) -> Error:
     """The error for a name in a statement that is no column of the view it writes to."""
@@ -39,6 +41,7 @@ def unknown_view_column(view: WritableView, name: str, position: SourcePosition 
 
 
 def written_output(view: WritableView, name: str, position: SourcePosition | None) -> Output:
+    """The output that a statement writes; raises ERROR for an unknown name and for a computed one."""
     output = view.output(name)
     if output is None:
         raise unknown_view_column(view, name, position)
@@ -203,7 +206,7 @@ def cells_below(
         output = view.output(name)
         shown = None if output is None or output.kind is not OutputKind.COLUMN else output.source
         found = None if shown is None else below.get(spelled[fold(shown)])
-        return nodes.Literal.of(None) if found is None else found
+        return _NULL if found is None else found
 
     sent = [
         (output, column, value) for output in authored for column, value in _sent_down(output, _NULL, new)
@@ -213,9 +216,6 @@ def cells_below(
     return (
         below if isinstance(view.source, TableSchema) else cells_below(view.source, _folded(below), position)
     )
-
-
-_NULL = nodes.Literal.of(None)
 
 
 def _folded(cells: Mapping[str, nodes.Expression]) -> dict[str, nodes.Expression]:

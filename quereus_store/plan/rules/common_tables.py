@@ -25,37 +25,41 @@ def inline_common_tables(plan: nodes.PlanNode, context: RuleContext) -> nodes.Pl
 def _inline(node: nodes.PlanNode) -> nodes.PlanNode:
     if not isinstance(node, nodes.With):
         return node
-    readers = nodes.count_readers(node)
-    mentions = Mentions(node.body)
-    moving: list[nodes.CommonTable] = []
-    kept: set[int] = set()
-    for table in reversed(node.tables):
-        depth = mentions.depth_of_only(table.id)
-        if depth is not None and readers[table.id] == 1 and _may_move(table):
-            moving.append(table)
-            mentions.add(table.plan, depth)
-        else:
-            kept.add(table.id)
-            mentions.add(table.plan, 0)
+    moving = _moving(node)
     if not moving:
         return node
     plans: dict[int, nodes.PlanNode] = {}
 
     def place(part: nodes.PlanNode) -> nodes.PlanNode:
         plan = plans.get(part.table_id) if isinstance(part, nodes.CommonTableScan) else None
-        return (
-            part if plan is None else nodes.Project(part.columns, plan, tuple(map(reference, plan.columns)))
-        )
+        if plan is None:
+            return part
+        return nodes.Project(part.columns, plan, tuple(map(reference, plan.columns)))
 
-    tables = []
+    kept = []
     for table in node.tables:
         plan = nodes.bottom_up(table.plan, place)
-        if table.id in kept:
-            tables.append(table if plan is table.plan else replace(table, plan=plan))
-        else:
+        if table.id in moving:
             plans[table.id] = plan
+        else:
+            kept.append(table if plan is table.plan else replace(table, plan=plan))
     body = nodes.bottom_up(node.body, place)
-    return replace(node, tables=tuple(tables), body=body) if tables else body
+    return replace(node, tables=tuple(kept), body=body) if kept else body
+
+
+def _moving(node: nodes.With) -> set[int]:
+    """The tables that move to their readers, which are looked at first, since they may move themselves."""
+    readers = nodes.count_readers(node)
+    mentions = Mentions(node.body)
+    moving: set[int] = set()
+    for table in reversed(node.tables):
+        depth = mentions.depth_of_only(table.id)
+        if depth is not None and readers[table.id] == 1 and _may_move(table):
+            moving.add(table.id)
+        else:
+            depth = 0
+        mentions.add(table.plan, depth)
+    return moving
 
 
 class Mentions:

@@ -49,51 +49,56 @@ class ColumnSteps:
 
 def column_steps(declared: TableSchema, node: nodes.CreateTable, actual: TableSchema) -> ColumnSteps:
     """Compare the columns of a declared table with those that exist."""
-    add: list[str] = []
-    alter: list[str] = []
-    retype: list[str] = []
-    leaving = _key_columns(actual) - _key_columns(declared)
-    drop: list[str] = []
-    tags: list[str] = []
-    added: list[nodes.ColumnDefinition] = []
-    remade: set[str] = set()
-    reformed: set[str] = set()
-    recollated: set[str] = set()
     present = {fold(column.name): column for column in actual.columns}
     wanted = {fold(column.name) for column in declared.columns}
+    leaving = _key_columns(actual) - _key_columns(declared)
+    made: list[tuple[ColumnSchema, nodes.ColumnDefinition, ColumnSchema | None]] = []
+    kept: list[tuple[ColumnSchema, nodes.ColumnDefinition, ColumnSchema]] = []
     for column, definition in zip(declared.columns, node.columns, strict=True):
         old = present.get(fold(column.name))
-        if old is not None and column.generated != old.generated:
-            _check_still_generated(actual, column, old)
-            add.append(f"DROP COLUMN {identifier(old.name)}")
-            remade.add(fold(old.name))
-            old = None
-        if old is None:
-            add.append(f"ADD COLUMN {render(_with_collation(column, definition))}")
-            added.append(definition)
+        if old is None or column.generated != old.generated:
+            made.append((column, definition, old))
         else:
-            late = column.type is not old.type and fold(column.name) in leaving
-            (retype if late else alter).extend(_attribute_steps(column, definition, old))
-            if _form(column) != _form(old):
-                reformed.add(fold(column.name))
-            if column.collation != old.collation:
-                recollated.add(fold(column.name))
-            if not same_tags(column.tags, old.tags):
-                tags.append(f"ALTER COLUMN {identifier(column.name)} SET TAGS {tag_list(column.tags)}")
-    for key, old in present.items():
-        if key not in wanted:
-            drop.append(f"DROP COLUMN {identifier(old.name)}")
+            kept.append((column, definition, old))
+    alter: list[str] = []
+    retype: list[str] = []
+    for column, definition, old in kept:
+        late = column.type is not old.type and fold(column.name) in leaving
+        (retype if late else alter).extend(_attribute_steps(column, definition, old))
     return ColumnSteps(
-        tuple(add),
-        tuple(alter),
-        tuple(retype),
-        tuple(drop),
-        tuple(tags),
-        tuple(added),
-        frozenset(remade),
-        frozenset(reformed),
-        frozenset(recollated),
+        add=tuple(
+            step for column, definition, old in made for step in _making(actual, column, definition, old)
+        ),
+        alter=tuple(alter),
+        retype=tuple(retype),
+        drop=tuple(
+            f"DROP COLUMN {identifier(old.name)}" for key, old in present.items() if key not in wanted
+        ),
+        tags=tuple(
+            f"ALTER COLUMN {identifier(column.name)} SET TAGS {tag_list(column.tags)}"
+            for column, _, old in kept
+            if not same_tags(column.tags, old.tags)
+        ),
+        added=tuple(definition for _, definition, _ in made),
+        remade=frozenset(fold(old.name) for _, _, old in made if old is not None),
+        reformed=frozenset(fold(column.name) for column, _, old in kept if _form(column) != _form(old)),
+        recollated=frozenset(
+            fold(column.name) for column, _, old in kept if column.collation != old.collation
+        ),
     )
+
+
+def _making(
+    actual: TableSchema,
+    column: ColumnSchema,
+    definition: nodes.ColumnDefinition,
+    old: ColumnSchema | None,
+) -> Iterator[str]:
+    """The steps to a new column, in the place of an old one if there is one."""
+    if old is not None:
+        _check_still_generated(actual, column, old)
+        yield f"DROP COLUMN {identifier(old.name)}"
+    yield f"ADD COLUMN {render(_with_collation(column, definition))}"
 
 
 def _key_columns(table: TableSchema) -> frozenset[str]:

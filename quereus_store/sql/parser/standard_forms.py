@@ -15,8 +15,9 @@ All of these names stay ordinary names: only what could be nothing else is read 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from quereus_store.errors import SourcePosition
 from quereus_store.sql.lexer import STRING
@@ -73,17 +74,19 @@ def standard_call(parser: ExpressionParser, name: str, position: SourcePosition)
     return FunctionCall(function, arguments, spelling=function, position=position)
 
 
+_Call: TypeAlias = tuple[str, tuple[Expression, ...]]
+"""The function that a form stands for, and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Form:
-    __slots__ = ("read", "words")
+    """A call that has one of these words between its arguments, and how these are read."""
 
-    def __init__(
-        self, words: set[str], read: Callable[[ExpressionParser], tuple[str, tuple[Expression, ...]]]
-    ) -> None:
-        self.words = words
-        self.read = read
+    words: frozenset[str]
+    read: Callable[[ExpressionParser], _Call]
 
 
-def _extract(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+def _extract(parser: ExpressionParser) -> _Call:
     token = parser.advance()
     field = str(token.value) if token.key == STRING else token.text
     parser.expect("from", "Expected 'FROM' after the field of EXTRACT.")
@@ -91,13 +94,13 @@ def _extract(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
     return "extract", (name, parser.expression())
 
 
-def _position(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+def _position(parser: ExpressionParser) -> _Call:
     sought = parser.plain_operand()
     parser.expect("in", "Expected 'IN' in POSITION.")
     return "instr", (parser.expression(), sought)
 
 
-def _substring(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+def _substring(parser: ExpressionParser) -> _Call:
     arguments = [parser.expression()]
     if parser.accept("from"):
         arguments.append(parser.expression())
@@ -108,7 +111,7 @@ def _substring(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
     return "substring", tuple(arguments)
 
 
-def _trim(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
+def _trim(parser: ExpressionParser) -> _Call:
     function = "trim"
     if parser.token.key in _TRIMS and (parser.peek_key() == "from" or parser.starts_operand(1)):
         function = _TRIMS[parser.advance().key]
@@ -120,9 +123,9 @@ def _trim(parser: ExpressionParser) -> tuple[str, tuple[Expression, ...]]:
 
 _FORMS: Mapping[str, _Form] = MappingProxyType(
     {
-        "extract": _Form({"from"}, _extract),
-        "position": _Form({"in"}, _position),
-        "substring": _Form({"from", "for"}, _substring),
-        "trim": _Form({"from"}, _trim),
+        "extract": _Form(frozenset({"from"}), _extract),
+        "position": _Form(frozenset({"in"}), _position),
+        "substring": _Form(frozenset({"from", "for"}), _substring),
+        "trim": _Form(frozenset({"from"}), _trim),
     }
 )

@@ -57,7 +57,7 @@ _OF_TIME: Mapping[str, Callable[[int], int | float]] = MappingProxyType(
 _OF_DURATION: Mapping[str, Callable[[Any], int | float | None]] = MappingProxyType(
     {
         **{
-            f"{unit}": timespan_component(f"{unit}s")
+            unit: timespan_component(f"{unit}s")
             for unit in ("year", "month", "week", "day", "hour", "minute", "second")
         },
         "epoch": timespan_total("seconds"),

@@ -109,14 +109,18 @@ def results_of(
     sources = [_result(compiler, call, collected, count) for call in calls]
     for place, call in enumerate(calls):
         if call.function == AVG and _is_sum_over_count(call, collected):
-            sums = [
-                other
-                for other, it in enumerate(calls)
-                if it.function == SUM and it.arguments == call.arguments
-            ]
-            if sums and not _is_shaped(calls[sums[0]]):
-                _share_sum(compiler, sources, place, sums[0], count)
+            total = _place_of_sum(calls, call.arguments)
+            if total is not None:
+                _share_sum(compiler, sources, place, total, count)
     return sources
+
+
+def _place_of_sum(calls: Sequence[AggregateCall], arguments: tuple[BoundExpression, ...]) -> int | None:
+    """Where the sum of a whole column stands among the calls."""
+    for place, call in enumerate(calls):
+        if call.function == SUM and call.arguments == arguments and not _is_shaped(call):
+            return place
+    return None
 
 
 def _is_sum_over_count(call: AggregateCall, collected: Collected) -> bool:
