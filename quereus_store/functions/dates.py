@@ -4,11 +4,15 @@
 not parse gives NULL, never an error.  With exactly one argument ``date``, ``time`` and ``datetime`` are
 the strict conversions of the module ``conversion``: the registry finds those first.  All of them may read
 the clock (``'now'``), so none is deterministic.
+
+A table has few different days beside its rows, and reading a date takes many steps of Python.  So answers to
+arguments met before are remembered, but for those that the clock or the machine's zone has a say in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from quereus_store.functions.registry import Function, ScalarFunction
@@ -25,11 +29,43 @@ from quereus_store.types.temporal.modifiers import (
     time_text,
 )
 from quereus_store.types.temporal.strftime import strftime_text
+from quereus_store.types.values import WHITE_SPACE
+
+_MOVING_WORDS = ("now", "localtime")
+_REMEMBERED = 4096
+
+
+class _Moving(Exception):
+    """The answer is not the same each time; ``lru_cache`` keeps nothing of a call that raises."""
+
+
+def _is_moving(argument: Any) -> bool:
+    return type(argument) is str and argument.strip(WHITE_SPACE).lower() in _MOVING_WORDS
+
+
+def _remembering(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which computes once for equal arguments where the answer stays the same."""
+
+    @lru_cache(_REMEMBERED, typed=True)
+    def remembered(*arguments: Any) -> Any:
+        if any(map(_is_moving, arguments)):
+            raise _Moving
+        return call(*arguments)
+
+    def answer(*arguments: Any) -> Any:
+        try:
+            return remembered(*arguments)
+        except (_Moving, TypeError):
+            # A document cannot be looked up, and is no time value either.
+            return call(*arguments)
+
+    return answer
 
 
 def _moment(name: str, call: Callable[..., Any], returns: LogicalType) -> ScalarFunction:
     # NULL modifiers are ignored like unknown ones, so NULL does not simply propagate.
-    return ScalarFunction(name, call, 0, None, returns, null_propagates=False, deterministic=False)
+    answer = _remembering(call)
+    return ScalarFunction(name, answer, 0, None, returns, null_propagates=False, deterministic=False)
 
 
 def _test(name: str, call: Callable[[Any], bool]) -> ScalarFunction:
@@ -49,5 +85,5 @@ def date_functions() -> list[Function]:
         _moment("epoch_s_frac", epoch_seconds_fraction, REAL),
         _test("IsISODate", is_iso_date),
         _test("IsISODateTime", is_iso_datetime),
-        ScalarFunction("extract", extract, 2, 2, NUMERIC, raises=True),
+        ScalarFunction("extract", _remembering(extract), 2, 2, NUMERIC, raises=True),
     ]

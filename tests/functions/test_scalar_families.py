@@ -293,6 +293,14 @@ def test_the_clock_functions_agree() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", scalar("datetime", "now"))
 
 
+def test_the_clock_is_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter(range(10))
+    monkeypatch.setattr("time.time_ns", lambda: next(seconds) * 10**9)
+    assert [scalar("strftime", "%S", " NOW ") for _ in range(3)] == ["00", "01", "02"]
+    assert [scalar("epoch_s", "now") for _ in range(2)] == [3, 4]
+    assert scalar("strftime", "%S", {"no": "time"}) is None
+
+
 def test_random_values() -> None:
     assert len({scalar("random") for _ in range(5)}) == 5
     assert len(scalar("randomblob", 16)) == 16

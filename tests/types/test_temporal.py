@@ -34,6 +34,7 @@ from quereus_store.types.temporal.instant import (
     canonical_date,
     canonical_datetime,
     canonical_time,
+    parse_moment,
 )
 
 
@@ -246,6 +247,27 @@ def test_temporal_arithmetic(left, left_kind, operator, right, right_kind, expec
 def test_all_else_is_refused():
     with pytest.raises(NotSupportedError, match="Unsupported temporal operation"):
         temporal_arithmetic("+", "2025-01-01", 1, "DATE", "NUMBER")
+
+
+# --- the short way in ---
+
+_NEARLY_PLAIN = st.from_regex(
+    r"(0000|0001|2024|9999)[-W](02|13|W1)-?(28|29|30|1)([Tt x](10|23|24)[:.](59|60):(00|59|60)[Z]?)?", fullmatch=True
+)
+
+
+@settings(max_examples=200)
+@given(_NEARLY_PLAIN)
+def test_plain_moments_are_read_as_all_others_are(text):
+    """A mark at its end sends a text the long way round, which says the same of it, errors included."""
+
+    def read(moment):
+        try:
+            return parse_moment(moment)
+        except ValueError as error:
+            return str(error).replace("[a=b]", "")
+
+    assert read(text) == read(f"{text}[a=b]")
 
 
 # --- looking in ---

@@ -7,6 +7,8 @@ The algorithm counts from a March 1st in eras of 400 years, so that the leap day
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 MIN_DAY = -100_000_001
 MAX_DAY = 100_000_000
 DAY_NANOSECONDS = 86_400 * 10**9
@@ -34,6 +36,7 @@ def day_number(year: int, month: int, day: int) -> int:
     return era * 146_097 + day_of_era - 719_468
 
 
+@lru_cache(4096)
 def civil_date(day: int) -> tuple[int, int, int]:
     """Year, month and day of the month of a day number."""
     era, day_of_era = divmod(day + 719_468, 146_097)

@@ -42,6 +42,9 @@ _DATETIME_TEXT = re.compile(rf"{_DATE}(?:(?:[Tt]{_COMPACT_TIME}|[Tt ]{_TIME}){_O
 _TIME_TEXT = re.compile(rf"(?:[Tt]?{_TIME}|[Tt]{_COMPACT_TIME}){_OFFSET}{_ZONE}")
 
 
+_FIRST_DAY = datetime.date(1970, 1, 1).toordinal()
+
+
 def _checked(field: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
         raise ValueError(f"Invalid {field}: {value}; must be between {low}-{high}")
@@ -91,11 +94,35 @@ def shift(day: int, time: int, nanoseconds: int) -> tuple[int, int]:
     return day + days, time
 
 
+def _plain_moment(text: str) -> tuple[int, int] | None:
+    """``YYYY-MM-DD[THH:MM:SS]`` by ``datetime``'s own C parser, a quarter of the time; None for all else.
+
+    The places of the signs keep out week dates, compact spellings and offsets, which it takes too, and the hour
+    24, which it takes since Python 3.14.
+    """
+    length = len(text)
+    if length not in (10, 19) or text[4] != "-" or text[7] != "-":
+        return None
+    if length == 19 and (text[10] not in "Tt " or text[13] != ":" or text[16] != ":" or text[11:13] == "24"):
+        return None
+    try:
+        if length == 10:
+            return datetime.date.fromisoformat(text).toordinal() - _FIRST_DAY, 0
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+    return moment.toordinal() - _FIRST_DAY, seconds * SECOND
+
+
 def parse_moment(text: str) -> tuple[int, int]:
     """Read a date or datetime text as day number and nanosecond of the day, in UTC.
 
     Raises ``ValueError`` with the cause (``Cannot parse: ...``, ``Invalid isoMonth: 14; ...``).
     """
+    plain = _plain_moment(text)
+    if plain is not None:
+        return plain
     match = _DATETIME_TEXT.fullmatch(text)
     if match is None or match["year"] == "-000000":
         raise ValueError(f"Cannot parse: {text}")

@@ -219,6 +219,9 @@ def read_moment(arguments: Sequence[Any], *, strict: bool = False) -> Moment | N
     """
     if not arguments:
         return None
+    if len(arguments) == 1 and type(arguments[0]) is str:
+        read = _from_text(arguments[0], strict)
+        return None if read is None or not MIN_DAY <= read[0] <= MAX_DAY else Moment(*read)
     source, rest = arguments[0], list(arguments[1:])
     if type(source) is str and source.strip(WHITE_SPACE).lower() == "unixepoch" and rest:
         source, rest = rest[0], [source, *rest[1:]]

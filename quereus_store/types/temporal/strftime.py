@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -97,17 +98,23 @@ _COMPOUNDS: Mapping[str, str] = MappingProxyType(
 _SPECIFIER = re.compile("%([A-Za-z%])")
 
 
+@lru_cache(256)
+def _writers(layout: str) -> tuple[Callable[[Moment], str] | str, ...]:
+    """A layout in pieces: what writes a specifier, and the text between, with specifiers that the table lacks."""
+    pieces: list[Callable[[Moment], str] | str] = []
+    for index, piece in enumerate(_SPECIFIER.split(layout)):
+        if index % 2 == 0:
+            pieces.append(piece)
+        elif piece in _COMPOUNDS:
+            pieces.extend(_writers(_COMPOUNDS[piece]))
+        else:
+            pieces.append(_SPECIFIERS.get(piece, f"%{piece}"))
+    return tuple(piece for piece in pieces if piece)
+
+
 def format_moment(layout: str, moment: Moment) -> str:
     """Fill a layout; specifiers that the table lacks stay as they are."""
-
-    def fill(match: re.Match[str]) -> str:
-        letter = match[1]
-        if letter in _COMPOUNDS:
-            return _SPECIFIER.sub(fill, _COMPOUNDS[letter])
-        write = _SPECIFIERS.get(letter)
-        return match[0] if write is None else write(moment)
-
-    return _SPECIFIER.sub(fill, layout)
+    return "".join([piece if isinstance(piece, str) else piece(moment) for piece in _writers(layout)])
 
 
 def strftime_text(layout: Any = None, *arguments: Any) -> str | None:
