@@ -293,6 +293,20 @@ def test_the_clock_functions_agree() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", scalar("datetime", "now"))
 
 
+@given(st.text(max_size=6), st.integers(-8, 8), st.one_of(st.none(), st.integers(-2, 8)))
+def test_constants_cut_as_all_numbers_do(text: str, start: int, count: int | None) -> None:
+    places = (start,) if count is None else (start, count)
+    function = builtin_functions().find("substr", 1 + len(places))
+    assert isinstance(function, ScalarFunction)
+    assert function.with_constants is not None
+    cut = function.with_constants(TEXT, places)
+    if start > 0 and (count is None or count >= 0):
+        assert cut is not None
+    if cut is not None:
+        assert cut(text) == function.call(text, *places)
+        assert cut(None) is None
+
+
 def test_the_clock_is_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(10))
     monkeypatch.setattr("time.time_ns", lambda: next(seconds) * 10**9)

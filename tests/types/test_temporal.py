@@ -252,7 +252,8 @@ def test_all_else_is_refused():
 # --- the short way in ---
 
 _NEARLY_PLAIN = st.from_regex(
-    r"(0000|0001|2024|9999)[-W](02|13|W1)-?(28|29|30|1)([Tt x](10|23|24)[:.](59|60):(00|59|60)[Z]?)?", fullmatch=True
+    r"(0000|0001|2024|9999)[-W](02|13|W1)-?(28|29|30|1)([Tt x](10|23|24)[:.](59|60):(00|59|60)[Z]?)?",
+    fullmatch=True,
 )
 
 

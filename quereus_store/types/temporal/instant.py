@@ -97,8 +97,8 @@ def shift(day: int, time: int, nanoseconds: int) -> tuple[int, int]:
 def _plain_moment(text: str) -> tuple[int, int] | None:
     """``YYYY-MM-DD[THH:MM:SS]`` by ``datetime``'s own C parser, a quarter of the time; None for all else.
 
-    The places of the signs keep out week dates, compact spellings and offsets, which it takes too, and the hour
-    24, which it takes since Python 3.14.
+    The places of the signs keep out week dates, compact spellings and offsets, which it takes too, and so is
+    the hour 24, which it takes since Python 3.14.
     """
     length = len(text)
     if length not in (10, 19) or text[4] != "-" or text[7] != "-":

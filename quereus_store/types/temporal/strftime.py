@@ -100,7 +100,7 @@ _SPECIFIER = re.compile("%([A-Za-z%])")
 
 @lru_cache(256)
 def _writers(layout: str) -> tuple[Callable[[Moment], str] | str, ...]:
-    """A layout in pieces: what writes a specifier, and the text between, with specifiers that the table lacks."""
+    """A layout in pieces: what writes a specifier, and the text between; unknown specifiers are text."""
     pieces: list[Callable[[Moment], str] | str] = []
     for index, piece in enumerate(_SPECIFIER.split(layout)):
         if index % 2 == 0:
