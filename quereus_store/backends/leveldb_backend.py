@@ -26,6 +26,7 @@ Chapters: store-and-modules, sections 2, 12 and 15.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -77,6 +78,8 @@ class LeveldbBackend:
         self._readonly = readonly
         create = create and not readonly
         self.writer_lock = WriterLock(f"'{self.path}'")
+        # Held by calls of the library's that are made in no transaction that is known here.
+        self.closing = threading.RLock()
         self._readers: WeakSet[LeveldbReadTransaction] = WeakSet()
         self._writer: Callable[[], LeveldbWriteTransaction | None] = lambda: None
         self._forked_away = False
@@ -138,7 +141,8 @@ class LeveldbBackend:
             )
         return error
 
-    def _live(self) -> Any:
+    def live(self) -> Any:
+        """The library's database; MISUSE where it is closed, or the parent's of this process."""
         if self._database is not None:
             return self._database
         if self._forked_away:
@@ -151,29 +155,39 @@ class LeveldbBackend:
 
     def read(self) -> LeveldbReadTransaction:
         """A snapshot of the last commit."""
-        transaction = LeveldbReadTransaction(self, self._live().snapshot())
+        transaction = LeveldbReadTransaction(self)
+        # Before it looks whether the database is open: so whoever closes that sees it, or is seen.
         self._readers.add(transaction)
+        transaction.begin()
         return transaction
 
     def write(self, timeout: float = 5.0) -> LeveldbWriteTransaction:
         """Begin the write transaction; BUSY after ``timeout`` seconds, READONLY if opened so."""
-        self._live()
+        self.live()
         if self._readonly:
             raise sql_error(StatusCode.READONLY, f"cannot write to '{self.path}': it was opened read-only")
         self.writer_lock.acquire(timeout)
         try:
-            self._leave_torn_log()
-            writer = LeveldbWriteTransaction(self, self._live())
+            with self.closing:
+                self._leave_torn_log()
+                writer = LeveldbWriteTransaction(self, self.live())
+                self._writer = ref(writer)
         except BaseException:
             self.writer_lock.release()
             raise
-        self._writer = ref(writer)
         return writer
 
     def _transactions(self) -> list[LeveldbReadTransaction]:
         """Those that are open."""
+        while True:
+            try:
+                readers = list(self._readers)
+                break
+            except RuntimeError:
+                # Another thread has begun one meanwhile.
+                continue
         writer = self._writer()
-        return [*self._readers, *([] if writer is None else [writer])]
+        return [*readers, *([] if writer is None else [writer])]
 
     def commit_failed(self, failure: Exception) -> Error:
         """The error for a commit that failed; the log may now end in a part of it."""
@@ -198,7 +212,7 @@ class LeveldbBackend:
         that fails too it refuses every commit until it is opened again.
         """
         if self._log is _Log.TORN:
-            self._live().compact_range(start=b"", stop=b"")
+            self.live().compact_range(start=b"", stop=b"")
             self._log = _Log.NEW
 
     def disk_size(self) -> int:
@@ -207,12 +221,14 @@ class LeveldbBackend:
 
     def close(self) -> None:
         """Close the database, ending transactions that are still open; may be repeated."""
-        if self._database is None:
+        with self.closing:
+            database, self._database = self._database, None
+        if database is None:
             return
         for transaction in self._transactions():
-            transaction.close()
-        database, self._database = self._database, None
-        database.close()
+            transaction.end()
+        with self.closing:
+            database.close()
 
     def before_fork(self) -> None:
         """LevelDB stays with the parent."""
@@ -220,6 +236,7 @@ class LeveldbBackend:
     def after_fork_in_child(self) -> None:
         """Cleaning up here would wait for a thread that only the parent has."""
         self.writer_lock = WriterLock(f"'{self.path}'")
+        self.closing = threading.RLock()
         if self._database is not None:
             self._forked_away = True
             for transaction in self._transactions():

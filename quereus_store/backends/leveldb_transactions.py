@@ -3,13 +3,19 @@
 The overlay holds what the transaction changed: key to value, or to ``None`` for a removed key.  Its reads see
 the overlay first; ``commit`` writes it as one atomic batch.  A savepoint is a position in a list of what the
 overlay held before each change since.
+
+The binding does its work without the interpreter's lock and guards nothing: a database that is closed
+meanwhile is memory that is gone.  So a transaction counts itself as being in a call before it looks whether
+it is still open, and whoever closes the database ends its transactions first and waits until none is in a
+call.  That costs a fraction of what a lock around each call would.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import chain, islice, pairwise, repeat, starmap
 from operator import itemgetter, lt
@@ -25,6 +31,8 @@ from quereus_store.backends.overlay import UNTOUCHED, Held, Overlay
 if TYPE_CHECKING:
     from quereus_store.backends.leveldb_backend import LeveldbBackend
 
+_get_ident = threading.get_ident
+_PAUSE = 0.0005
 _key_of: Callable[[Item], bytes] = itemgetter(0)
 
 # Every block that comes from disk is checked: a damaged one is an error, never a wrong value.
@@ -36,33 +44,55 @@ _VALUES = {"verify_checksums": True, "include_key": False}
 class LeveldbReadTransaction:
     """A snapshot."""
 
-    __slots__ = ("__weakref__", "_backend", "_source")
+    __slots__ = ("__weakref__", "_backend", "_caller", "_calls", "_iterators", "_source")
 
-    def __init__(self, backend: LeveldbBackend, source: Any) -> None:
+    def __init__(self, backend: LeveldbBackend) -> None:
         self._backend = backend
-        self._source = source
+        self._source: Any = None
+        self._iterators: set[Any] | None = None
+        self._calls = 0
+        self._caller = 0
+
+    def begin(self) -> None:
+        """Take the snapshot; MISUSE where the database is closed."""
+        self._caller = _get_ident()
+        self._calls += 1
+        try:
+            self._source = self._backend.live().snapshot()
+        finally:
+            self._calls -= 1
 
     def _live(self) -> Any:
-        if self._source is None:
+        source = self._source
+        if source is None:
             raise closed("transaction")
-        return self._source
+        return source
 
     def get(self, key: bytes) -> bytes | None:
         """The value of ``key``, or None."""
-        if self._source is None:
-            raise closed("transaction")
+        self._caller = _get_ident()
+        self._calls += 1
         try:
-            value: bytes | None = self._source.get(key, verify_checksums=True)
+            source = self._source
+            if source is None:
+                raise closed("transaction")
+            value: bytes | None = source.get(key, verify_checksums=True)
         except FAILURES as failure:
             raise translate(failure, self._backend.path, "read") from failure
+        finally:
+            self._calls -= 1
         return value
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The values of ``keys`` by position."""
+        self._caller = _get_ident()
+        self._calls += 1
         try:
             return list(map(partial(self._live().get, verify_checksums=True), keys))
         except FAILURES as failure:
             raise translate(failure, self._backend.path, "read") from failure
+        finally:
+            self._calls -= 1
 
     def scan(
         self, lower: bytes, upper: bytes | None, *, reverse: bool = False, batch_size: int = 1000
@@ -94,33 +124,58 @@ class LeveldbReadTransaction:
     ) -> Iterator[list[Any]]:
         if upper is not None and lower >= upper:
             return
-        if reverse:
-            pick = itemgetter(0) if options == _KEYS else itemgetter(1) if options == _VALUES else None
-            for items in self._backwards(lower, upper, batch_size):
-                yield items if pick is None else list(map(pick, items))
+        if not reverse:
+            yield from self._entries(batch_size, start=lower, stop=upper, **options)
             return
-        try:
-            with closing(self._live().iterator(start=lower, stop=upper, **options)) as entries:
-                while batch := list(islice(entries, batch_size)):
-                    yield batch
-                    self._live()
-        except FAILURES as failure:
-            raise translate(failure, self._backend.path, "read") from failure
+        pick = itemgetter(0) if options == _KEYS else itemgetter(1) if options == _VALUES else None
+        # A reverse iterator with two close bounds misses keys, so one is kept here.
+        for items in self._entries(batch_size, stop=upper, reverse=True, **_ITEMS):
+            last = items[-1][0] < lower
+            if last:
+                items = [item for item in items if item[0] >= lower]
+            if items:
+                yield items if pick is None else list(map(pick, items))
+            if last:
+                return
 
-    def _backwards(self, lower: bytes, upper: bytes | None, batch_size: int) -> Iterator[list[Item]]:
-        """Items in reverse.  A reverse iterator with two close bounds misses keys, so one is kept here."""
+    def _entries(self, batch_size: int, **options: Any) -> Iterator[list[Any]]:
+        """What one of the library's iterators gives, in batches."""
+        entries: Any = None
         try:
-            with closing(self._live().iterator(stop=upper, reverse=True, verify_checksums=True)) as entries:
-                while batch := list(islice(entries, batch_size)):
-                    if batch[-1][0] < lower:
-                        batch = [item for item in batch if item[0] >= lower]
-                        if batch:
-                            yield batch
-                        return
+            while True:
+                self._caller = _get_ident()
+                self._calls += 1
+                try:
+                    source = self._live()
+                    if entries is None:
+                        entries = source.iterator(**options)
+                        if self._iterators is None:
+                            self._iterators = set()
+                        self._iterators.add(entries)
+                    batch = list(islice(entries, batch_size))
+                finally:
+                    self._calls -= 1
+                if batch:
                     yield batch
-                    self._live()
+                if len(batch) < batch_size:
+                    return
         except FAILURES as failure:
             raise translate(failure, self._backend.path, "read") from failure
+        finally:
+            self._close_iterator(entries)
+
+    def _close_iterator(self, entries: Any) -> None:
+        self._caller = _get_ident()
+        self._calls += 1
+        try:
+            if self._iterators is not None and entries in self._iterators:
+                # Whoever removes it closes it.
+                self._iterators.remove(entries)
+                entries.close()
+        except KeyError:
+            return
+        finally:
+            self._calls -= 1
 
     def count(self, lower: bytes, upper: bytes | None) -> int:
         """How many keys a range has, exactly."""
@@ -128,14 +183,58 @@ class LeveldbReadTransaction:
 
     def close(self) -> None:
         """Release the snapshot; may be repeated."""
-        source, self._source = self._source, None
-        if source is not None:
-            source.close()
+        self._caller = _get_ident()
+        self._calls += 1
+        try:
+            source, self._source = self._source, None
+            if source is not None:
+                self._close_iterators()
+                self._let_go(source)
+        finally:
+            self._calls -= 1
+
+    def _close_iterators(self) -> None:
+        while self._iterators:
+            try:
+                entries = self._iterators.pop()
+            except KeyError:
+                return
+            entries.close()
+
+    def end(self) -> None:
+        """End it from any thread, once the call is over that another one makes in it."""
+        while True:
+            source, self._source = self._source, None
+            self._wait()
+            if source is not None:
+                self._close_iterators()
+                self._wait()
+                self._let_go(source)
+            elif self._source is None:
+                # Nor has it begun meanwhile.
+                return
+
+    def _wait(self) -> None:
+        # The garbage collector closes databases, too, and it may do so within a call.
+        while self._calls > 0 and self._caller != _get_ident():
+            time.sleep(_PAUSE)
+
+    def _let_go(self, source: Any) -> None:
+        source.close()
 
     def leave_to_parent(self) -> None:
         """End in a child process: what LevelDB holds for the transaction is the parent's."""
-        abandon(self._source)
-        self._source = None
+        for thing in (self._source, *(self._iterators or ())):
+            abandon(thing)
+        self._source = self._iterators = None
+        # The thread that is in a call is the parent's.
+        self._calls = 0
+
+    def __del__(self) -> None:
+        if self._source is not None:
+            # Nobody knows of it any more who closes the database.
+            with self._backend.closing:
+                self.close()
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +249,8 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     __slots__ = ("_last_token", "_overlay", "_savepoints", "_undo")
 
     def __init__(self, backend: LeveldbBackend, database: Any) -> None:
-        super().__init__(backend, database)
+        super().__init__(backend)
+        self._source = database
         self._overlay = Overlay()
         self._savepoints: list[tuple[int, int]] = []
         self._undo: list[tuple[Sequence[bytes], list[Held]]] = []
@@ -201,13 +301,14 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     ) -> tuple[list[Item], bytes | None]:
         """Items from the start of a range, and the key up to which it is read (None: all of it)."""
         stored: list[Item] = next(super()._batches(lower, upper, reverse, limit, _ITEMS), [])
-        changed = list(islice(self._overlay.range(lower, upper, reverse), limit))
+        overlay = self._overlay
+        changed = list(islice(overlay.range(lower, upper, reverse), limit))
         ends = [keys[-1] for keys in ([key for key, _ in stored], changed) if len(keys) == limit]
         reached = (max if reverse else min)(ends) if ends else None
         if not changed:
             return stored, reached
         merged: dict[bytes, bytes | None] = dict(stored)
-        merged.update((key, self._overlay.changes[key]) for key in changed)
+        merged.update((key, overlay.changes[key]) for key in changed)
         items = [(key, value) for key, value in merged.items() if value is not None]
         if reached is not None:
             items = [item for item in items if (item[0] >= reached if reverse else item[0] <= reached)]
@@ -308,53 +409,55 @@ class LeveldbWriteTransaction(LeveldbReadTransaction):
     def rollback_to(self, savepoint: Savepoint) -> None:
         """Return to a marked state, which stays open."""
         self._live()
-        index = find_savepoint(self._savepoints, savepoint)
-        del self._savepoints[index + 1 :]
-        start = self._savepoints[index][1]
-        for keys, held in reversed(self._undo[start:]):
+        savepoints, undo = self._savepoints, self._undo
+        index = find_savepoint(savepoints, savepoint)
+        del savepoints[index + 1 :]
+        start = savepoints[index][1]
+        for keys, held in reversed(undo[start:]):
             self._overlay.restore(keys, held)
-        del self._undo[start:]
+        del undo[start:]
 
     def release(self, savepoint: Savepoint) -> None:
         """Forget a savepoint and later ones."""
         self._live()
-        del self._savepoints[find_savepoint(self._savepoints, savepoint) :]
-        if not self._savepoints:
+        savepoints = self._savepoints
+        del savepoints[find_savepoint(savepoints, savepoint) :]
+        if not savepoints:
             self._undo.clear()
 
     def commit(self, durable: bool = True) -> None:
         """Write the overlay as one batch, synced if ``durable`` and ``synchronous`` is ``full``."""
-        database = self._live()
+        self._caller = _get_ident()
+        self._calls += 1
         try:
+            database = self._live()
             if self._backend.faults is not None:
                 self._backend.faults("commit")
-            changes = self._overlay.changes
-            if changes:
-                removed = [key for key, value in changes.items() if value is None]
-                with database.write_batch(transaction=True, sync=durable and self._backend.syncs) as batch:
-                    deque(map(batch.delete, removed), maxlen=0)
-                    for key in removed:
-                        del changes[key]
-                    deque(map(batch.put, changes.keys(), changes.values()), maxlen=0)
+            self._write(database, durable)
         except FAILURES as failure:
             raise self._backend.commit_failed(failure) from failure
         else:
             self._backend.commit_succeeded()
         finally:
+            self._calls -= 1
             self.close()
 
+    def _write(self, database: Any, durable: bool) -> None:
+        changes = self._overlay.changes
+        if changes:
+            removed = [key for key, value in changes.items() if value is None]
+            with database.write_batch(transaction=True, sync=durable and self._backend.syncs) as batch:
+                deque(map(batch.delete, removed), maxlen=0)
+                for key in removed:
+                    del changes[key]
+                deque(map(batch.put, changes.keys(), changes.values()), maxlen=0)
+
     def abort(self) -> None:
-        """Drop everything; may be repeated."""
+        """Drop everything that was not committed; may be repeated."""
         self.close()
 
-    def close(self) -> None:
-        """End the transaction; what was not committed is gone."""
-        if self._source is not None:
-            self._source = None
-            self._overlay.clear()
-            self._undo.clear()
-            self._savepoints.clear()
-            self._backend.writer_lock.release()
-
-    def __del__(self) -> None:
-        self.close()
+    def _let_go(self, source: Any) -> None:
+        """What was not committed is gone, and the next writer may begin."""
+        # Whoever is at work in another thread has the old ones, so they are not emptied.
+        self._overlay, self._undo, self._savepoints = Overlay(), [], []
+        self._backend.writer_lock.release()

@@ -236,19 +236,24 @@ class LmdbBackend:
         if self._closed:
             return
         self._collect_stranded()
-        writer = self._writer_lock.owner
-        if writer != threading.get_ident() and any(writer == one.ident for one in threading.enumerate()):
-            raise sql_error(
-                StatusCode.BUSY, f"cannot close '{self.path}': another thread has a write transaction open"
-            )
-        self._closed = True
-        if writer is not None and writer != threading.get_ident():
+        me, writer = threading.get_ident(), self._writer_lock.owner
+        # Nobody may become the writer meanwhile.
+        if writer != me and not self._writer_lock.take():
+            writer = self._writer_lock.owner
+            if writer is None or any(writer == one.ident for one in threading.enumerate()):
+                raise sql_error(
+                    StatusCode.BUSY,
+                    f"cannot close '{self.path}': another thread has a write transaction open",
+                )
             # LMDB would wait for the lock of a thread that has ended.
             for token, txn in list(self._active.items()):
                 if token == id(txn):
                     txn.abort()
+        self._closed = True
         self._close_environment()
         self._active.clear()
+        # Whoever waits for it is told.
+        self._writer_lock.release()
 
     def _close_environment(self) -> None:
         environment, self._environment = self._environment, None
@@ -276,15 +281,18 @@ class LmdbBackend:
         while True:
             # Registered before the gate is looked at, so whoever closes the gate sees us or is seen.
             active[token] = None
-            if not self._gate_closed and self._environment is not None:
+            environment = self._environment
+            if not self._gate_closed and environment is not None:
                 break
-            del active[token]
+            active.pop(token, None)
             self._wait_at_gate()
             active = self._active
         try:
-            active[token] = transaction.txn = self._environment.begin()
+            active[token] = transaction.txn = environment.begin()
         except (lmdb.Error, OSError) as failure:
-            del active[token]
+            active.pop(token, None)
+            if self._closed:
+                raise closed("database") from failure
             self._recover_reader(failure)
             return self.read()
         return transaction
@@ -307,12 +315,12 @@ class LmdbBackend:
     def has_long_keys(self, txn: Any) -> bool:
         """Whether a snapshot has keys that LMDB cannot hold as they are; looked up once for each commit."""
         commit, found = self._long_keys
-        if not found and commit != (commit := txn.id()):
-            try:
+        try:
+            if not found and commit != (commit := txn.id()):
                 found = txn.get(MARKER) is not None
-            except lmdb.Error as failure:
-                raise translate(failure, self.path, "read") from failure
-            self._long_keys = (commit, found)
+                self._long_keys = (commit, found)
+        except lmdb.Error as failure:
+            raise translate(failure, self.path, "read") from failure
         return found
 
     def _wait_at_gate(self) -> None:
@@ -344,6 +352,8 @@ class LmdbBackend:
         begun = time.monotonic()
         self._writer_lock.acquire(timeout)
         try:
+            if self._closed:
+                raise closed("database")
             if self._lock_descriptor is not None:
                 self._lock_file(self._lock_descriptor, timeout, begun)
             try:

@@ -270,7 +270,10 @@ class LmdbWriteTransaction(LmdbReadTransaction):
         """Whether there are keys that LMDB cannot hold as they are."""
         # Nobody else can change that meanwhile, and ``note_long_key`` tells if this transaction does.
         if self._has_long_keys is None:
-            self._has_long_keys = self.txn.get(MARKER) is not None
+            try:
+                self._has_long_keys = self.txn.get(MARKER) is not None
+            except _READ_FAILURES as failure:
+                raise self.scan_failure(failure) from failure
         return self._has_long_keys
 
     # --- calls ----------------------------------------------------------------------------------------

@@ -20,9 +20,16 @@ class WriterLock:
         """The thread that is the writer."""
         return self._owner
 
+    def take(self) -> bool:
+        """Become the writer if nobody is; whether that was so."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        self._owner = threading.get_ident()
+        return True
+
     def acquire(self, timeout: float) -> None:
         """Become the writer; BUSY after ``timeout`` seconds, at once if this very thread is the writer."""
-        if not self._lock.acquire(blocking=False):
+        if not self.take():
             if self._owner == threading.get_ident():
                 raise sql_error(
                     StatusCode.BUSY,
@@ -30,7 +37,7 @@ class WriterLock:
                 )
             if timeout <= 0 or not self._lock.acquire(timeout=timeout):
                 raise locked(self._where, timeout)
-        self._owner = threading.get_ident()
+            self._owner = threading.get_ident()
 
     def release(self) -> None:
         """Let the next writer in."""
