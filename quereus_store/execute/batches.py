@@ -35,7 +35,6 @@ from quereus_store.types import ANY
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
 
-MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _ABOUT_PARAMETERS = frozenset({StatusCode.MISUSE, StatusCode.RANGE, StatusCode.NOTFOUND})
 _ROW_TYPES = frozenset({tuple, list})
 _NONE = type(None)
@@ -47,7 +46,7 @@ Kinds = tuple[frozenset[type], ...]
 def run_many(session: Session, sql: str, transaction: Transaction, rows: Sequence[Any]) -> Result:
     """Run a statement for all sets; the rows changed, and the rows of RETURNING for all of them."""
     tree = session.single_statement(sql)
-    if not isinstance(tree, MUTATIONS):
+    if not isinstance(tree, nodes.DataModification):
         raise sql_error(
             StatusCode.MISUSE,
             "executemany runs INSERT, UPDATE and DELETE; use execute for other statements",
@@ -62,7 +61,7 @@ def run_many(session: Session, sql: str, transaction: Transaction, rows: Sequenc
 
 
 def _run_batch(
-    session: Session, sql: str, tree: nodes.Statement, transaction: Transaction, batch: list[Row]
+    session: Session, sql: str, tree: nodes.DataModification, transaction: Transaction, batch: list[Row]
 ) -> Result | None:
     signature = column_signature(batch)
     if signature is None:
@@ -82,7 +81,7 @@ def _run_batch(
 def _prepared(
     session: Session,
     sql: str,
-    tree: nodes.Statement,
+    tree: nodes.DataModification,
     transaction: Transaction,
     batch: list[Row],
     signature: Kinds,
@@ -137,7 +136,7 @@ def _is_converted(statement: PreparedMutation, slot: int) -> bool:
 
 
 def _run_each(
-    session: Session, sql: str, tree: nodes.Statement, transaction: Transaction, rows: Sequence[Any]
+    session: Session, sql: str, tree: nodes.DataModification, transaction: Transaction, rows: Sequence[Any]
 ) -> Result:
     changed = 0
     returned: list[Row] = []

@@ -9,33 +9,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from quereus_store.errors import (
-    DataError,
-    Error,
-    IntegrityError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    StatusCode,
-    sql_error,
-    unsupported,
-)
-from quereus_store.execute import prepared as prepare
+from quereus_store.errors import Error, OperationalError, StatusCode, sql_error, unsupported
 from quereus_store.execute.assertions import AssertionGuard
-from quereus_store.execute.batches import MUTATIONS as _MUTATIONS
 from quereus_store.execute.batches import run_many
 from quereus_store.execute.codegen.metering import Meters
-from quereus_store.execute.counting import OwnCounts
 from quereus_store.execute.diagnostics import Diagnostics
 from quereus_store.execute.dml.outcome import StatementFailed
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.options import default_options
 from quereus_store.execute.parameters import bind
 from quereus_store.execute.prepared import PreparedMutation, PreparedQuery
+from quereus_store.execute.preparing import REFUSALS, bind_context, prepare, too_deep
 from quereus_store.execute.results import Result
 from quereus_store.execute.runtime import Runtime
 from quereus_store.execute.statements import HANDLERS
@@ -48,8 +35,7 @@ from quereus_store.sql import iter_statements, nodes, render
 
 T = TypeVar("T")
 _NO_PARAMETERS: tuple[Any, ...] = ()
-_REFUSALS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
-"""What statements and their rows may be refused for; troubles of the storage have no place in a text."""
+_PREPARED = nodes.Query | nodes.DataModification
 
 
 class Session:
@@ -68,7 +54,7 @@ class Session:
         self.last_changes = 0
         self._cached = cached_statements
         # The statement used last stands last.
-        self._statements: OrderedDict[Any, PreparedQuery | PreparedMutation | nodes.Statement] = OrderedDict()
+        self._statements: OrderedDict[Any, PreparedQuery | PreparedMutation] = OrderedDict()
         self._open_results: WeakSet[Result] = WeakSet()
         # Asked by every statement, and a WeakSet is slow to tell.
         self._may_have_open_results = False
@@ -83,14 +69,11 @@ class Session:
         key = (sql, signature)
         statement = self._statements.get(key)
         if statement is None:
-            statement = self.single_statement(sql)
-        else:
-            self._statements.move_to_end(key)
+            return self._run_parsed(key, self.single_statement(sql), parameters)
+        self._statements.move_to_end(key)
         if type(statement) is PreparedQuery and not statement.mutations:
             return self._run_query(key, statement, parameters)
-        if type(statement) is PreparedMutation:
-            return self._run_change(key, statement, parameters)
-        return self._run_parsed(key, statement, parameters)
+        return self._run_change(key, statement, parameters)
 
     def execute_batch(self, sql: str, rows: Sequence[Any]) -> Result:
         """Run a data-modifying statement for many parameter tuples; the rows changed, and RETURNING's of all.
@@ -102,7 +85,7 @@ class Session:
         self.watch.rearm()
         try:
             result = self.write(lambda transaction: run_many(self, sql, transaction, rows))
-        except _REFUSALS as error:
+        except REFUSALS as error:
             error.of_statement(self.single_statement(sql).position)
             raise
         self._count(result.row_count)
@@ -132,9 +115,7 @@ class Session:
             )
         return first
 
-    def _run_parsed(self, key: Any, statement: Any, parameters: Any) -> Result:
-        if isinstance(statement, PreparedQuery | PreparedMutation):
-            return self._run_prepared(key, statement, parameters)
+    def _run_parsed(self, key: Any, statement: nodes.Statement, parameters: Any) -> Result:
         handler = HANDLERS.get(type(statement))
         if handler is None and self.engine.maintenance is not None:
             handler = self.engine.maintenance.handlers.get(type(statement))
@@ -143,78 +124,30 @@ class Session:
             try:
                 result = handler(self, statement, parameters)
             except RecursionError:
-                raise _too_deep(statement) from None
-            except _REFUSALS as error:
+                raise too_deep(statement) from None
+            except REFUSALS as error:
                 error.of_statement(statement.position)
                 raise
             if transaction is not None:
                 transaction.observed = True
             return result
-        if isinstance(statement, (nodes.Query, *_MUTATIONS)):
+        if isinstance(statement, _PREPARED):
             transaction = self.transaction or self._begin()
             try:
-                made = self._prepare(statement, transaction, parameters)
-            except BaseException:
+                made = prepare(self, statement, transaction, parameters)
+            finally:
                 self._end_if_own(transaction)
-                raise
-            self._end_if_own(transaction)
             self.keep_statement(key, made)
             return self._run_prepared(key, made, parameters)
         raise unsupported(_statement_name(statement), statement.position)
 
-    def _prepare(
-        self,
-        statement: Any,
-        transaction: ReadView,
-        parameters: Any,
-        check: bool = True,
-        nullable: frozenset[int | str] = frozenset(),
-        meters: Meters | None = None,
-        from_views: bool = True,
-    ) -> PreparedQuery | PreparedMutation:
-        try:
-            return self._prepare_now(statement, transaction, parameters, check, nullable, meters, from_views)
-        except RecursionError:
-            raise _too_deep(statement) from None
-        except Error as error:
-            if error.code is StatusCode.TOOBIG:
-                error.located(statement.position)
-            elif isinstance(error, _REFUSALS):
-                error.of_statement(statement.position)
-            raise
-
-    def _prepare_now(
-        self,
-        statement: Any,
-        transaction: ReadView,
-        parameters: Any,
-        check: bool,
-        nullable: frozenset[int | str],
-        meters: Meters | None,
-        from_views: bool,
-    ) -> PreparedQuery | PreparedMutation:
-        context = self.bind_context(transaction, prepare.parameter_types(parameters))
-        if nullable:
-            context = replace(context, nullable_parameters=nullable)
-        if isinstance(statement, _MUTATIONS):
-            made: PreparedQuery | PreparedMutation = prepare.prepare_mutation(
-                self.engine, statement, context, meters
-            )
-        else:
-            made = prepare.prepare_query(self.engine, statement, context, meters, from_views=from_views)
-        if check:
-            prepare.check_parameters(context, parameters)
-        made.statement = statement
-        made.options_version = self.options_version
-        return made
-
     def prepare(self, statement: nodes.Statement, parameters: Any = _NO_PARAMETERS) -> Any:
         """A query or row change as a prepared statement; raises UNSUPPORTED for other statements."""
-        if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
+        if not isinstance(statement, _PREPARED):
             raise unsupported(f"EXPLAIN {_statement_name(statement)}", statement.position)
         transaction = self.transaction or self._begin()
         try:
-            return self._prepare(statement, transaction, parameters, check=False)
+            return prepare(self, statement, transaction, parameters, check=False)
         finally:
             self._end_if_own(transaction)
 
@@ -225,13 +158,13 @@ class Session:
         keeps_rows: bool = False,
     ) -> tuple[PreparedQuery | PreparedMutation, Meters]:
         """Run a query or row change to its end with counters; its plan, and what was measured."""
-        if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
+        if not isinstance(statement, _PREPARED):
             raise unsupported(f"EXPLAIN ANALYZE {_statement_name(statement)}", statement.position)
         _, parameters = bind(parameters)
         transaction = self.transaction or self._begin()
         try:
             meters = Meters(keeps_rows)
-            made: Any = self._prepare(statement, transaction, parameters, meters=meters)
+            made: Any = prepare(self, statement, transaction, parameters, meters=meters)
             if not made.writes:
                 if self.transaction is not None:
                     self.transaction.observed = True
@@ -245,7 +178,7 @@ class Session:
         def change(transaction: Transaction) -> tuple[Any, Meters, Result]:
             # It may have to run again, on a later catalog, so what is measured starts from nothing.
             meters = Meters(keeps_rows)
-            made: Any = self._prepare(statement, transaction, parameters, meters=meters)
+            made: Any = prepare(self, statement, transaction, parameters, meters=meters)
             with meters.whole():
                 return made, meters, made.run(made.runtime(self, transaction, parameters))
 
@@ -259,7 +192,7 @@ class Session:
     ) -> Iterator[list[Row]]:
         """The rows of a query as a transaction sees them, a batch at a time."""
         # Part of a statement: maintained tables may not have followed yet what it did.
-        made: Any = self._prepare(query, transaction, parameters, from_views=False)
+        made: Any = prepare(self, query, transaction, parameters, from_views=False)
         result: Result = made.run(made.runtime(self, transaction, parameters))
         return result.batches()
 
@@ -271,32 +204,22 @@ class Session:
 
     def bind_context(self, transaction: ReadView, parameters: Mapping[Any, Any]) -> BindContext:
         """What the binder is told for a statement of this session."""
-        context = self.engine.bind_context(
-            transaction.catalog, self.schema_path, self.options, parameters, transaction.started_with
-        )
-        return replace(context, row_count=OwnCounts(transaction)) if transaction.writes else context
+        return bind_context(self, transaction, parameters)
 
     def kept_statement(self, key: Any, transaction: ReadView) -> Any:
         """What is kept under a key and still holds for the transaction's catalog and the options."""
         kept: Any = self._statements.get(key)
-        if (
-            kept is not None
-            and kept.catalog_version == transaction.catalog.version
-            and kept.options_version == self.options_version
-            and (kept.scanned is None or not kept.scanned.outgrown(transaction.row_count))
-        ):
-            return kept
-        return None
+        return kept if kept is not None and self._is_current(kept, transaction) else None
 
     def prepare_change(
         self,
-        statement: nodes.Statement,
+        statement: nodes.DataModification,
         transaction: ReadView,
         parameters: Any,
         nullable: frozenset[int | str] = frozenset(),
     ) -> PreparedMutation:
         """Prepare a change of rows; parameters of the slots in ``nullable`` may be NULL at times."""
-        made = self._prepare(statement, transaction, parameters, nullable=nullable)
+        made = prepare(self, statement, transaction, parameters, nullable=nullable)
         assert isinstance(made, PreparedMutation)
         return made
 
@@ -308,23 +231,20 @@ class Session:
             self._statements.popitem(last=False)
         self._statements[key] = statement
 
-    def _current(
-        self,
-        key: Any,
-        statement: Any,
-        transaction: ReadView,
-        parameters: Any,
-        nullable: frozenset[int | str] = frozenset(),
-    ) -> Any:
-        """The prepared statement, made anew if the catalog or an option has changed, or a table has grown."""
+    def _is_current(self, statement: PreparedQuery | PreparedMutation, transaction: ReadView) -> bool:
+        """Whether a prepared statement still holds: catalog and options are the same, no table has grown."""
         scanned = statement.scanned
-        if (
+        return (
             statement.catalog_version == transaction.catalog.version
             and statement.options_version == self.options_version
             and (scanned is None or not scanned.outgrown(transaction.row_count))
-        ):
+        )
+
+    def _current(self, key: Any, statement: Any, transaction: ReadView, parameters: Any) -> Any:
+        """The prepared statement, made anew if it does not hold any more."""
+        if self._is_current(statement, transaction):
             return statement
-        made = self._prepare(statement.statement, transaction, parameters, nullable=nullable)
+        made = prepare(self, statement.statement, transaction, parameters)
         if key is not None:
             self._statements[key] = made
         return made
@@ -383,7 +303,7 @@ class Session:
 
         try:
             result = self.write(change, statement.writes_first)
-        except _REFUSALS as error:
+        except REFUSALS as error:
             error.of_statement(statement.statement.position)
             raise
         self._count(result.row_count)
@@ -584,10 +504,6 @@ class Session:
         """Change an option; plans that were made before are made anew."""
         self.options[name] = value
         self.options_version += 1
-
-
-def _too_deep(statement: Any) -> Error:
-    return sql_error(StatusCode.TOOBIG, "Statement is nested too deeply.", statement.position)
 
 
 def _statement_name(statement: nodes.Statement) -> str:

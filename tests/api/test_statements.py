@@ -9,7 +9,7 @@ import pytest
 
 import quereus_store
 from quereus_store import Connection
-from quereus_store.execute import prepared
+from quereus_store.execute import preparing
 
 # --- parameters ---------------------------------------------------------------------------------------------
 
@@ -129,13 +129,13 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is planned from here on: ``query`` or ``change``."""
     seen: list[str] = []
     for name, word in (("prepare_query", "query"), ("prepare_mutation", "change")):
-        real = getattr(prepared, name)
+        real = getattr(preparing, name)
 
         def spy(*arguments: Any, _real: Any = real, _word: str = word, **options: Any) -> Any:
             seen.append(_word)
             return _real(*arguments, **options)
 
-        monkeypatch.setattr(prepared, name, spy)
+        monkeypatch.setattr(preparing, name, spy)
     return seen
 
 

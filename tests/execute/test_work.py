@@ -180,7 +180,7 @@ def test_a_cached_statement_is_neither_parsed_nor_planned(
     def refuse(*_: Any) -> Any:
         raise AssertionError("prepared again")
 
-    monkeypatch.setattr(con.session, "_prepare", refuse)
+    monkeypatch.setattr("quereus_store.execute.session.prepare", refuse)
     assert con.execute(sql, (2,)).fetchall() == [(2 * 7919 % 10_007,)]
 
 

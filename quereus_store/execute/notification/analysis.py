@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from quereus_store.execute.session import Session
     from quereus_store.execute.transactions import ReadView
 
-_MUTATIONS = (nodes.Insert, nodes.Update, nodes.Delete)
 _RANDOM = frozenset({"random", "randomblob"})
 _BUILTIN_TIME = frozenset(
     {
@@ -76,13 +75,13 @@ _Conditions = tuple[BoundExpression, ...]
 
 def change_scope(session: Session, view: ReadView, statement: nodes.Statement) -> ChangeScope:
     """What a query, or a row change with RETURNING, depends on; raises MISUSE for other statements."""
-    if not isinstance(statement, (nodes.Query, *_MUTATIONS)):
+    if not isinstance(statement, nodes.Query | nodes.DataModification):
         raise sql_error(
             StatusCode.MISUSE, "only a query or a row change has a change scope", statement.position
         )
     context = session.bind_context(view, {})
     reader = _Reader(context)
-    if isinstance(statement, _MUTATIONS):
+    if isinstance(statement, nodes.DataModification):
         if not statement.returning:
             return ChangeScope()
         reader.read_mutation(bind_mutation(context, statement))
