@@ -147,3 +147,27 @@ def test_equal_keys_of_a_batch_are_looked_up_once() -> None:
     assert table.asked == [[(1,), (2,)]]
     # What has no hash is looked up as it comes.
     assert ranges_of_each(table, None, None, [([1],), ([1],)]) == [[("row", [1])]] * 2
+
+
+LOOKED_UP_WITH_NULLS = (
+    ("select count(*), count(v.id) from ship s left join visit v on v.id = s.port", (300, 256)),
+    ("select count(*) from ship s where s.port in (select v.id from visit v)", (256,)),
+    ("select count(*) from ship s where not exists (select 1 from visit v where v.id = s.port)", (44,)),
+    ("select count(*) from ship s left join crew c on c.ship = s.port and c.seat = s.port % 3", (300,)),
+)
+
+
+@pytest.mark.parametrize("backend", ["memory", "lmdb"])
+def test_a_batch_of_keys_may_hold_many_nulls(backend: str, tmp_path: Path) -> None:
+    path = ":memory:" if backend == "memory" else str(tmp_path / "k.qdb")
+    with quereus_store.connect(path) as con:
+        con.execute("create table ship (id integer primary key, port integer null)")
+        con.execute("create table visit (id integer primary key)")
+        con.execute("create table crew (ship integer, seat integer, primary key (ship desc, seat))")
+        con.executemany("insert into ship values (?, ?)", [(i, i * 7 % 2001 or None) for i in range(300)])
+        con.executemany("insert into visit values (?)", [(i,) for i in range(9000)])
+        con.executemany("insert into crew values (?, ?)", [(i, i % 3) for i in range(9000)])
+        con.execute("update ship set port = null where id % 7 = 1")
+        for sql, expected in LOOKED_UP_WITH_NULLS:
+            assert "INDEX JOIN" in _plan(con, sql)
+            assert con.execute(sql).fetchone() == expected

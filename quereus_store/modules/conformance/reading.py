@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from quereus_store.modules.conformance.harness import Harness
 from quereus_store.modules.contract import AccessKind, AccessPath
@@ -23,6 +24,20 @@ def points(kit: Harness) -> None:
         assert table.point(snapshot, (4001,)) is None
         assert table.points(snapshot, [(8,), (7,), (0,), (8,)]) == [(8, "v4"), None, (0, "v0"), (8, "v4")]
         assert table.points(snapshot, []) == []
+        mixed: list[tuple[Any, ...]] = [(number,) for number in range(300, 0, -1)]
+        mixed += 3 * [(None,), ("x",), (b"x",), (2.0,), (2.5,), (math.inf,), (-math.inf,), (10**40,)]
+        found = table.points(snapshot, mixed)
+        assert found[:3] == [(300, "v150"), None, (298, "v149")]
+        assert found[300:] == 3 * [None, None, None, (2, "v1"), None, None, None, None]
+    pairs = kit.create(
+        "create table p (a integer not null, b text not null, primary key (a desc, b desc))",
+        rows=[(number, f"b{number}") for number in range(100)],
+    )
+    with kit.reading() as snapshot:
+        mixed = [(number, f"b{number}") for number in range(100)]
+        mixed += 3 * [(None, "b1"), (1, None), (None, None), ("b1", 1), (2.0, "b2"), (math.inf, "b2")]
+        found = kit.module.table(pairs).points(snapshot, mixed)
+        assert found == [*mixed[:100], *3 * [None, None, None, None, (2, "b2"), None]]
 
 
 def scans(kit: Harness) -> None:

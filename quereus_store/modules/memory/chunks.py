@@ -55,7 +55,7 @@ _own_half = itemgetter(0)
 
 
 class Extreme:
-    """A part of a key beyond all others; ``key`` is what it looks like inside a reversed key."""
+    """A part of a key beyond all others, not beyond itself; ``key`` is what it is inside a reversed key."""
 
     __slots__ = ("high", "key")
 
@@ -64,10 +64,10 @@ class Extreme:
         self.key: Extreme = self
 
     def __lt__(self, other: object) -> bool:
-        return not self.high
+        return not self.high and other is not self
 
     def __gt__(self, other: object) -> bool:
-        return self.high
+        return self.high and other is not self
 
 
 HIGHEST = Extreme(True)

@@ -138,9 +138,12 @@ class SortedRows:
         """The row, or None, of each key; many of them are looked up chunk by chunk."""
         if len(keys) < MANY:
             return list(map(self.get, keys))
-        if not is_sorted(keys):
-            ordered = sorted(keys)
-            return list(map(dict(zip(ordered, self.get_many(ordered), strict=True)).get, keys))
+        if is_sorted(keys):
+            return self._get_sorted(keys)
+        ordered = sorted(keys)
+        return list(map(dict(zip(ordered, self._get_sorted(ordered), strict=True)).get, keys))
+
+    def _get_sorted(self, keys: list[Key]) -> list[Row | None]:
         found: list[Row | None] = []
         for number, low, high in groups_of(self.lasts, keys):
             if number == len(self.chunks):
