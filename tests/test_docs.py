@@ -40,3 +40,20 @@ def test_the_page_on_modules(
     promised = promised_by(DOCS / "modules.md", tmp_path, monkeypatch)
     assert len(promised) == 1
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_the_page_on_the_architecture_names_what_there_is() -> None:
+    """Every file and folder that it names exists; every module is named, or the folder that it stands in."""
+    package = Path(__file__).parent.parent / "quereus_store"
+    modules = {f"/{path.relative_to(package)}" for path in package.rglob("*.py") if "__" not in path.name}
+    folders = {f"/{path.relative_to(package)}/" for path in package.rglob("*") if path.is_dir()}
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = {f"/{name}" for name in re.findall(r"`([\w/]+(?:\.py|/))`", text)}
+    there = modules | folders
+    assert sorted(name for name in named if not any(path.endswith(name) for path in there)) == []
+    covering = {folder for folder in folders if any(folder.endswith(name) for name in named)}
+    assert [
+        module
+        for module in sorted(modules)
+        if not module.endswith(tuple(named)) and not module.startswith(tuple(covering))
+    ] == []
