@@ -38,6 +38,8 @@ def contributing_scans(
 
 
 class _Emptiness:
+    """Looks through a plan for what no row can meet."""
+
     def __init__(self, engine: Engine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog

@@ -108,6 +108,8 @@ def _always(collation: str) -> bool:
 
 
 class _Planner:
+    """Compares the ways to serve one request."""
+
     def __init__(
         self,
         schema: TableSchema,

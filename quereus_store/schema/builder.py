@@ -123,6 +123,8 @@ def check_columns(node: nodes.CreateTable) -> None:
 
 
 class _TableBuilder:
+    """Gathers the parts of one table from its clauses."""
+
     def __init__(
         self,
         node: nodes.CreateTable,

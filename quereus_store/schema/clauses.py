@@ -162,6 +162,7 @@ def foreign_key(
 
 
 def column_position(table: TableSchema, name: str, message: str, where: SourcePosition | None) -> int:
+    """The place of a column; raises ERROR with this message where the table has none of the name."""
     position = table.column_index(name)
     if position is None:
         raise sql_error(StatusCode.ERROR, message, where)

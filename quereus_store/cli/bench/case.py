@@ -41,7 +41,7 @@ _FILL = {
 
 
 def nothing(database: Database, data: Data) -> None:
-    return None
+    """What comes before or after a case that needs no preparing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class _Key:
 
 @dataclass(slots=True)
 class _Insertion:
+    """One INSERT into a join view: which captured columns hold what its sides get."""
+
     statement: JoinStatement
     node: nodes.Insert
     values: dict[Place, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 A writable body shows the rows of one source: a table, or another writable body.
 :class:`WritableView` says for every output which column of the source it shows and
-how a value goes back there; :func:`row_image` computes the outputs over a row of the
+how a value goes back there; :func:`row_of_view` computes the outputs over a row of the
 table at the bottom.
 
 ==========  ==============================  ======================  =================
@@ -153,14 +153,14 @@ def open_maintained(
     assert derivation is not None
     environment.context.references.tables[table.schema, table.name] = table
     inner = environment.inside_stored_body(table.schema, (table.schema, table.name))
-    names: Sequence[str] | None = [column.name for column in table.columns]
+    names: Sequence[str] = [column.name for column in table.columns]
     if derivation.stale:
         # The stored columns are those of another time; what is written to is the body as it is now.
         check_plannable(environment, table, derivation, position)
-        names = derivation.columns
-        produced = _width(inner, derivation.query)
-        if names is not None and len(names) > produced:
-            raise declared_otherwise(table, produced).located(position)
+        own = _own_names(inner, derivation.query)
+        names = own if derivation.columns is None else derivation.columns
+        if len(names) > len(own):
+            raise declared_otherwise(table, len(own)).located(position)
     return open_body(inner, derivation.query, names, table.name, "materialized view", table.schema, position)
 
 
@@ -175,23 +175,36 @@ def declared_otherwise(table: TableSchema, produced: int) -> Error:
     )
 
 
+def listed_names(
+    environment: Environment,
+    query: nodes.Query | nodes.DataModification,
+    listed: Sequence[str],
+    name: str,
+    position: SourcePosition | None,
+) -> list[str]:
+    """The names of a body's columns: those of a list, then its own; raises ERROR for a list too long."""
+    own = _own_names(environment, query)
+    if len(listed) > len(own):
+        text = f"'{name}' has {len(listed)} declared columns but produces {len(own)}"
+        raise sql_error(StatusCode.ERROR, text, position)
+    return [*listed, *own[len(listed) :]]
+
+
+def _own_names(environment: Environment, query: nodes.Query | nodes.DataModification) -> list[str]:
+    return [column.name for column in queries.bind_query_in(environment, query).columns]
+
+
 def open_body(
     environment: Environment,
     query: nodes.Query | nodes.DataModification,
-    names: Sequence[str] | None,
+    names: Sequence[str],
     name: str,
     word: str,
     schema: str | None,
     position: SourcePosition | None,
     members: Sequence[nodes.CommonTableExpression] = (),
 ) -> WritableView:
-    """A body under ``names`` (its own if None); ``members`` are common tables that it may read through."""
-    if names is None or word not in ("view", "materialized view"):
-        own = [column.name for column in queries.bind_query_in(environment, query).columns]
-        if names is not None and len(names) > len(own):
-            text = f"'{name}' has {len(names)} declared columns but produces {len(own)}"
-            raise sql_error(StatusCode.ERROR, text, position)
-        names = [*(names or ()), *own[len(names or ()) :]]
+    """A body under ``names``, a ``word`` in messages; it may read through the common tables ``members``."""
     select = plain_select(environment, query, name, word, position)
     select = with_listed_names(environment, query, select, names)
     environment = environment.with_schemas(select.schema_path)
@@ -218,7 +231,7 @@ def with_listed_names(
     items = [item for item in select.items if isinstance(item, nodes.ResultColumn)]
     if not any(item.inverse for item in items):
         return select
-    own = [column.name for column in queries.bind_query_in(environment, query).columns]
+    own = _own_names(environment, query)
     listed = {fold(old): new for old, new in zip(own, names, strict=False) if fold(old) != fold(new)}
     if not listed:
         return select
@@ -233,10 +246,6 @@ def with_listed_names(
         for item in select.items
     ]
     return replace(select, items=tuple(changed))
-
-
-def _width(environment: Environment, query: nodes.Query | nodes.DataModification) -> int:
-    return len(queries.bind_query_in(environment, query).columns)
 
 
 def plain_select(
@@ -302,8 +311,8 @@ def _open_source(
         if relation.columns or relation.alias is None:
             text = "only a single base-table source is supported in phase 1"
             raise refusal(name, "nested-view", text, position, word)
-        inner = open_body(environment, relation.query, None, name, word, None, position)
-        return inner, relation.alias
+        own_names = _own_names(environment, relation.query)
+        return open_body(environment, relation.query, own_names, name, word, None, position), relation.alias
     if not isinstance(relation, nodes.TableReference) or relation.columns:
         raise refusal(name, "no-base-lineage", _operator("TableFunctionCall"), position, word)
     if relation.schema is None:
@@ -346,8 +355,8 @@ def open_common_table(
         if name in {fold(earlier.name) for earlier in members[:-1]}
     }
     inner = Environment(environment.context, environment.schema_path, visible, environment.views)
-    columns = member.columns or None
-    return open_body(inner, member.query, columns, member.name, word, None, position, members[:-1])
+    names = listed_names(inner, member.query, member.columns, member.name, position)
+    return open_body(inner, member.query, names, member.name, word, None, position, members[:-1])
 
 
 # --- outputs ------------------------------------------------------------------------------------------------

@@ -319,6 +319,7 @@ def finds_one(view: JoinView, side: int) -> bool:
 def equalities(
     condition: nodes.Expression,
 ) -> Iterator[tuple[nodes.ColumnReference, nodes.ColumnReference]]:
+    """The columns that a condition, or a part that it is a conjunction of, says to be equal."""
     if not isinstance(condition, nodes.BinaryOperation):
         return
     if condition.operator is nodes.BinaryOperator.AND:

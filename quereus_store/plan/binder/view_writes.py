@@ -3,7 +3,7 @@
 A statement against a view becomes one mutation of the table at the bottom.  Names
 in its clauses mean the view's columns: they are bound over the view's outputs, which
 are expressions over the table's row.  What is assigned or inserted goes down view by
-view as syntax (:mod:`view_values`).
+view as syntax (:mod:`~quereus_store.plan.binder.view_values`).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from quereus_store.plan.binder.view_bodies import (
     RowOfView,
     WritableView,
     layer_name,
+    listed_names,
     open_body,
     open_common_table,
     open_maintained,
@@ -244,8 +245,8 @@ def _open(environment: Environment, node: nodes.DataModification) -> WritableVie
                 "a subquery UPDATE/DELETE write target requires an alias, e.g. (select …) as v",
                 place,
             )
-        columns = written.columns or None
-        return open_body(environment, written.query, columns, written.alias, "derived table", None, place)
+        names = listed_names(environment, written.query, written.columns, written.alias, place)
+        return open_body(environment, written.query, names, written.alias, "derived table", None, place)
     clause = node.with_clause
     if written.schema is None and _is_common_table(environment, node, written.name):
         members = () if clause is None else clause.members

@@ -111,6 +111,8 @@ def is_reconstructible(table: TableSchema, lineage: LogicalLineage, bijective: f
 
 @dataclass(frozen=True, slots=True)
 class _Prover:
+    """One logical table with its compiled body, and what can be said of the two."""
+
     context: BindContext
     services: ProofServices
     view: ViewSchema

@@ -132,6 +132,7 @@ def _served(offers: Sequence[Offer], access: AccessPlan) -> tuple[BoundExpressio
 
 
 def offers_of(scan: nodes.TableScan, predicates: Sequence[BoundExpression]) -> Iterator[Offer]:
+    """The predicates that a key of the table might serve, as constraints on its columns."""
     positions = dict(zip([column.id for column in scan.columns], scan.positions, strict=True))
     own = frozenset(positions)
     for predicate in predicates:

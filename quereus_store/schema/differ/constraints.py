@@ -79,6 +79,8 @@ def constraint_steps(
 
 
 class _Comparison:
+    """The constraints of one declared table against those that it has."""
+
     def __init__(
         self,
         item: nodes.CreateTable,
