@@ -176,7 +176,7 @@ def test_the_command_lines_one_after_the_other(empty_folder: Path) -> None:
 def test_the_error_that_is_shown(empty_folder: Path) -> None:
     message = section("The shell").split("non-zero exit status:\n\n")[1].split("\n\n")[0]
     expected = [line.removeprefix("    ") for line in message.splitlines()]
-    sql = "create table crew (id integer primary key, nick text);\n"
+    sql = "create table crew (id integer primary key, name text);\n"
     command = [sys.executable, "-m", "quereus_store.cli", "app.qdb", "-c"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([*command, sql], env=environment, check=True)

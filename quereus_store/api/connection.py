@@ -18,6 +18,7 @@ from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database, open_database
+from quereus_store.api.hints import add_hint
 from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
 from quereus_store.execute.assertions import AssertionFailure
 from quereus_store.execute.explaining import measured_tree, plan_tree
@@ -113,7 +114,7 @@ class Connection(BoundToProcess):
         try:
             cursor._result = self.session.execute(sql, parameters)
         except Error as error:
-            raise outward(error) from error.__cause__
+            raise self._told(error, sql) from error.__cause__
         return cursor
 
     def executemany(self, sql: str, parameter_sets: Any) -> Cursor:
@@ -128,7 +129,7 @@ class Connection(BoundToProcess):
         try:
             self.session.run_script(sql)
         except Error as error:
-            raise outward(error) from error.__cause__
+            raise self._told(error, sql) from error.__cause__
         return Cursor(self)
 
     def run(self, sql: str, parameters: Any = _NO_PARAMETERS) -> Result:
@@ -138,7 +139,7 @@ class Connection(BoundToProcess):
         try:
             return self.session.execute(sql, parameters)
         except Error as error:
-            raise outward(error) from error.__cause__
+            raise self._told(error, sql) from error.__cause__
 
     def run_many(self, sql: str, parameter_sets: Any) -> Result:
         """The engine's result of :meth:`executemany`."""
@@ -155,7 +156,12 @@ class Connection(BoundToProcess):
         try:
             return self.session.execute_batch(sql, sets)
         except Error as error:
-            raise outward(error) from error.__cause__
+            raise self._told(error, sql) from error.__cause__
+
+    def _told(self, error: errors.Error, sql: str) -> errors.Error:
+        """The error of a statement as a program sees it, with a hint where one is known."""
+        add_hint(error, sql, lambda: self.session.catalog, self.database.functions)
+        return outward(error)
 
     def ingest_external_row_changes(
         self,

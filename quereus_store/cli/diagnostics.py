@@ -6,6 +6,7 @@ expected answer::
     error: Column not found: nam
       2 | select nam from crew
         |        ^
+      hint: did you mean name?
 
 The exit status tells scripts the same: 0 done, 1 refused, 2 wrong usage, 130 interrupted.
 """
@@ -51,11 +52,17 @@ def report(
     line: int = 1,
     column: int = 1,
 ) -> None:
-    """Print an error; with the statement's ``text``, also the line it points at and a caret.
+    """Print an error; with the statement's ``text``, also the line it points at and a caret, and its notes.
 
     ``line`` and ``column`` say where the statement starts in the file ``name``, so that the
     numbers shown are those of the file.
     """
+    _show(error, stream, text, name, line, column)
+    for note in getattr(error, "__notes__", ()):
+        print(f"  {note}", file=stream)
+
+
+def _show(error: BaseException, stream: TextIO, text: str, name: str, line: int, column: int) -> None:
     print(f"error: {describe(error)}", file=stream)
     if (reason := _reason(error)) is not None:
         print(f"  because: {reason}", file=stream)

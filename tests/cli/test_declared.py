@@ -85,6 +85,7 @@ def test_all_schemas_of_a_file_or_none(run: Run) -> None:
         "error: NOT NULL constraint failed for column 'rank' added to main.crew — column has no DEFAULT and"
         " existing rows cannot be backfilled",
         "  while applying schema main: ALTER TABLE crew ADD COLUMN rank integer",
+        "  hint: declare the column null, or give it a DEFAULT for the rows that are there",
     ]
     assert query("select * from log.entry") == []
 

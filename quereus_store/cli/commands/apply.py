@@ -54,8 +54,6 @@ def run(options: argparse.Namespace) -> int:
             return EXIT_REFUSED
         except Error as error:
             report(error, sys.stderr)
-            for note in getattr(error, "__notes__", ()):
-                print(f"  {note}", file=sys.stderr)
             return EXIT_REFUSED
     if not options.quiet:
         for step in steps:
