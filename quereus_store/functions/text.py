@@ -356,7 +356,7 @@ def text_functions() -> list[Function]:
         _scalar("unicode", unicode, 1, 1, INTEGER),
         _scalar("ascii", unicode, 1, 1, INTEGER),
         _scalar("quote", quote, 1, 1, nullable=False, null_propagates=False),
-        _scalar("like", like, 2, 3, BOOLEAN, nullable=False),
+        _scalar("like", like, 2, 3, BOOLEAN, nullable=False, raises=True),
         _scalar("glob", glob, 2, 2, BOOLEAN, nullable=False),
         _scalar("regexp", regexp, 2, 2, BOOLEAN, nullable=False, raises=True),
     ]

@@ -8,11 +8,16 @@ from quereus_store.plan import nodes
 from quereus_store.plan.expressions import (
     SUBQUERIES,
     AggregateCall,
+    Arithmetic,
     BoundExpression,
     Call,
     ColumnRef,
+    Literal,
+    PatternKind,
+    PatternMatch,
     walk,
 )
+from quereus_store.types.arithmetic import ArithmeticMode, arithmetic_plan
 
 
 def is_deterministic(plan: nodes.PlanNode) -> bool:
@@ -41,6 +46,28 @@ def is_deterministic_expression(expression: BoundExpression) -> bool:
 def has_subquery(expression: BoundExpression) -> bool:
     """Whether an expression contains a subquery."""
     return any(isinstance(part, SUBQUERIES) for part in walk(expression))
+
+
+def may_raise(expression: BoundExpression) -> bool:
+    """Whether an expression fails for some values; what is inside subqueries counts as if it did."""
+    return any(isinstance(part, SUBQUERIES) or _part_may_raise(part) for part in walk(expression))
+
+
+def _part_may_raise(part: BoundExpression) -> bool:
+    if isinstance(part, Call):
+        return part.function.raises
+    if isinstance(part, Arithmetic):
+        # What is text or anything may be a date or a duration, and not all of these can be combined.
+        return arithmetic_plan(part.left.type, part.right.type) is ArithmeticMode.BY_VALUE
+    if isinstance(part, PatternMatch):
+        return part.kind is PatternKind.REGEXP or not _is_single_character(part.escape)
+    return False
+
+
+def _is_single_character(escape: BoundExpression | None) -> bool:
+    return escape is None or (
+        isinstance(escape, Literal) and isinstance(escape.value, str) and len(escape.value) == 1
+    )
 
 
 def holds_unique_key(plan: nodes.PlanNode, keys: Sequence[BoundExpression], using: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from quereus_store.plan import nodes
 from quereus_store.plan.estimates import Estimator
 from quereus_store.plan.expressions import SortTerm, subplans
 from quereus_store.plan.optimizer import OptimizerServices
-from quereus_store.plan.text import expression_text
+from quereus_store.plan.text import conjunct_text, expression_text
 from quereus_store.schema.objects import TableSchema
 
 
@@ -113,12 +113,12 @@ def _hash_join(plan: nodes.HashJoin | nodes.MergeJoin) -> str:
         f"{expression_text(left)} = {expression_text(right)}"
         for left, right in zip(plan.left_keys, plan.right_keys, strict=True)
     )
-    rest = "" if plan.residual is None else f" and {expression_text(plan.residual)}"
+    rest = "" if plan.residual is None else f" and {conjunct_text(plan.residual)}"
     return f"{plan.kind.value} on {keys}{rest}"
 
 
 def _index_join(plan: nodes.IndexJoin) -> str:
-    rest = "" if plan.residual is None else f" and {expression_text(plan.residual)}"
+    rest = "" if plan.residual is None else f" and {conjunct_text(plan.residual)}"
     return f"{plan.kind.value}{rest}"
 
 

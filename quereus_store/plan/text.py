@@ -45,6 +45,12 @@ def _operand(expression: BoundExpression) -> str:
     return f"({text})" if nested else text
 
 
+def conjunct_text(expression: BoundExpression) -> str:
+    """A condition as it stands among others that must be true as well."""
+    weaker = isinstance(expression, bound.Disjunction | bound.ExclusiveOr)
+    return f"({expression_text(expression)})" if weaker else expression_text(expression)
+
+
 def _binary(expression: Any) -> str:
     return f"{_operand(expression.left)} {expression.operator} {_operand(expression.right)}"
 
@@ -93,7 +99,7 @@ _WRITERS: Mapping[type[BoundExpression], Callable[[Any], str]] = MappingProxyTyp
             f"{_operand(e.low.left)} between {_operand(e.low.right)} and {_operand(e.high.right)}"
         ),
         bound.InList: lambda e: f"{_operand(e.operand)} in ({_joined(e.items)})",
-        bound.Conjunction: lambda e: _joined(e.operands, " and "),
+        bound.Conjunction: lambda e: " and ".join(map(conjunct_text, e.operands)),
         bound.Disjunction: lambda e: " or ".join(_operand(operand) for operand in e.operands),
         bound.ExclusiveOr: lambda e: f"{_operand(e.left)} xor {_operand(e.right)}",
         bound.Not: lambda e: f"not {_operand(e.operand)}",

@@ -50,6 +50,14 @@ def test_each_table_is_told_what_follows_for_it(con: quereus_store.Connection) -
     assert "FILTER (y = 2) or (y = 3)" in found
 
 
+def test_an_or_is_told_from_what_stands_beside_it(con: quereus_store.Connection) -> None:
+    joined = "select count(*) from a join b on a.id = b.a_id and (a.x = 1 or b.y = 2)"
+    sql = joined + " where a.s > 's0' and (a.x = 2 or a.x = 3)"
+    found = "".join(plan(con, sql))
+    assert " and ((x = 1) or (y = 2))" in found
+    assert "s > 's0' and ((x = 2) or (x = 3))" in found
+
+
 def test_a_random_condition_is_asked_as_often_as_it_stands(con: quereus_store.Connection) -> None:
     found = plan(con, "select count(*) from a where (random() > 0 and x = 1) or (random() > 0 and x = 2)")
     assert any(line.count("random()") == 2 for line in found)
@@ -71,6 +79,45 @@ def test_what_a_branch_guards_is_not_asked_without_its_guard(con: quereus_store.
         " or (c.one = 3 and a.s = 's1x' and number_of(a.s || '7') = 8)"
     )
     assert con.execute(joined).fetchone() == (13,)
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "integer(t.s) > 4",
+        "t.s like 'a' escape t.s",
+        "t.s regexp t.p",
+        "like('a', 'b', t.s)",
+        "t.v + 'P1D' > '2024'",
+        "(select u.id from t u where u.s <= t.s) > 0",
+    ],
+)
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.id = t.id and a.x = 1 and {} or a.id = t.id and a.x = 1 and t.id = 3",
+        "a.id = t.id and a.x = 1 and {} or a.id = t.id and a.id = 1 and {}",
+        "a.x = 1 and a.id = t.id and (a.x = 1 and {} or t.id = 1) or a.x = 1 and a.id = t.id",
+    ],
+)
+def test_a_guard_that_branches_share_still_guards(
+    con: quereus_store.Connection, condition: str, fails: str
+) -> None:
+    """Also where it is taken out of the OR and pushed to another table."""
+    con.execute("create table if not exists t (id integer primary key, s text, p text, v any)")
+    rows = [(1, "1", "1", "2024-01-01"), (2, "xx", "(", 1), (3, "yy", "[", 2)]
+    con.executemany("insert or replace into t values (?, ?, ?, ?)", rows)
+    with pytest.raises(quereus_store.Error):
+        con.execute(f"select count(*) from t where {fails}").fetchall()
+    test = condition.replace("{}", fails)
+    for tables in ("a, t where", "a join t on", "a left join t on", "t right join a on"):
+        sql = f"select count(t.id) from {tables} {test}"
+        found = con.execute(sql).fetchall()
+        con.execute("pragma disabled_rules = 'all'")
+        try:
+            assert con.execute(sql).fetchall() == found
+        finally:
+            con.execute("pragma disabled_rules = ''")
 
 
 atoms = st.sampled_from(

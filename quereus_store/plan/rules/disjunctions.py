@@ -7,7 +7,7 @@ a condition on one of them, if each branch says something of that table alone: `
 out of the join.
 
 A branch may guard a part that fails for other rows (``kind = 'n' and number_of(text) > 4``), so what can
-raise stays where it is.
+raise stays where it is, and with it the branch: the disjunction is kept whole beside what its branches share.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quereus_store.plan import nodes
-from quereus_store.plan.analysis import is_deterministic_expression
+from quereus_store.plan.analysis import is_deterministic_expression, may_raise
 from quereus_store.plan.conditions import MIRRORED, conjunction, conjuncts
 from quereus_store.plan.expressions import (
-    SUBQUERIES,
     BoundExpression,
-    Call,
     Cast,
     Comparison,
     Disjunction,
@@ -76,16 +74,16 @@ def _factored(disjunction: Disjunction, over: nodes.PlanNode, context: RuleConte
         if not all(branches):
             # A branch that says nothing more is true with what is shared.
             return shared
-    rest = disjunction if not shared else _any_of(branches)
+    guarded = any(may_raise(part) for branch in branches for part in branch)
+    rest = _any_of(branches) if shared and not guarded else disjunction
     return [*shared, rest, *_implied(branches, over, context)]
 
 
 def _may_be_moved(part: BoundExpression) -> bool:
     """Whether a condition is the same, and raises nothing, whatever is asked before it."""
-    return is_deterministic_expression(part) and not any(
-        isinstance(each, (Cast, *SUBQUERIES)) or (isinstance(each, Call) and each.function.raises)
-        for each in walk(part)
-    )
+    if any(isinstance(each, Cast) for each in walk(part)):
+        return False
+    return is_deterministic_expression(part) and not may_raise(part)
 
 
 def _holds(parts: Sequence[BoundExpression], wanted: BoundExpression) -> bool:
