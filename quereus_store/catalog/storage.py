@@ -14,8 +14,7 @@ What belongs here: tables that the store keeps, and maintained tables that anoth
 so does everything in schema ``temp``.  A schema has an entry of its own, so it lasts when it is empty;
 ``main`` needs none.
 
-**Attached**, a database is one schema of another one's catalog.  In its own key space that schema is called
-``main`` and its module ``store``, as ever, so entries are renamed on their way in and out.
+An attached database keeps one schema of another one's catalog (:mod:`~quereus_store.catalog.homes`).
 
 Chapter: store-and-modules, sections 6 and 7.
 """
@@ -24,22 +23,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from quereus_store.backends.contract import ReadTransaction, WriteTransaction
-from quereus_store.catalog.bundles import CatalogServices, SchemaObject, describe, rebuild, renamed_home
+from quereus_store.catalog.bundles import CatalogServices, SchemaObject, describe, rebuild
 from quereus_store.catalog.entries import Entry, pack_entry, unpack_entry
+from quereus_store.catalog.homes import AttachedHome, Home, OwnHome
 from quereus_store.catalog.layout import CATALOG_RANGE, EntryKind, entry_key, parse_entry_key
 from quereus_store.errors import Error, StatusCode, sql_error
 from quereus_store.modules.contract import CatalogProblem, EngineServices, LoadedCatalog
-from quereus_store.schema.manager import MAIN, TEMP
+from quereus_store.schema.manager import MAIN
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, fold
-
-STORE = "store"
 
 _Key: TypeAlias = tuple[EntryKind, str, str]
 
 _LOAD_ORDER = (EntryKind.SCHEMA, EntryKind.TABLE, EntryKind.VIEW, EntryKind.ASSERTION)
+
+
+class _StoredEntry(NamedTuple):
+    key: bytes
+    schema: str
+    name: str
+    entry: Entry
+    value: bytes
 
 
 class StoredCatalog:
@@ -50,7 +56,7 @@ class StoredCatalog:
 
     def __init__(self, module: str, services: EngineServices, attached: str | None = None) -> None:
         self._module = fold(module)
-        self._attached = attached
+        self._home: Home = OwnHome() if attached is None else AttachedHome(attached, self._module)
         self._services = CatalogServices.of(services)
         self._known: dict[bytes, tuple[bytes, SchemaObject]] = {}
         self._places: dict[bytes, int] = {}
@@ -92,9 +98,7 @@ class StoredCatalog:
         if present is None:
             self._places[key] = max(self._places.values(), default=0) + 1
         entry = replace(describe(found, stored), place=self._places.get(key, 0))
-        if self._attached is not None:
-            entry = renamed_home(entry, (fold(self._attached), MAIN), (self._module, STORE))
-        value = pack_entry(entry)
+        value = pack_entry(self._home.to_stored(entry))
         if present == value:
             return False
         transaction.put(key, value)
@@ -103,18 +107,9 @@ class StoredCatalog:
 
     def _kept(self, catalog: Catalog) -> dict[_Key, SchemaObject]:
         """The objects that have an entry."""
-        if self._attached is None:
-            kept = {
-                name: schema
-                for name, schema in catalog.schemas.items()
-                if name != TEMP and not schema.attached
-            }
-        else:
-            schema = catalog.schema(self._attached)
-            kept = {MAIN: schema} if schema is not None else {}
         return {
             (kind, schema_name, name): found
-            for schema_name, schema in kept.items()
+            for schema_name, schema in self._home.schemas(catalog).items()
             for kind, objects in _objects(schema)
             for name, found in objects.items()
             if not isinstance(found, TableSchema) or self._keeps(found)
@@ -128,55 +123,39 @@ class StoredCatalog:
     def load(self, transaction: ReadTransaction, version: int) -> LoadedCatalog:
         """The catalog that the entries describe, and the entries that failed."""
         problems: list[CatalogProblem] = []
-        found: dict[EntryKind, list[tuple[bytes, str, str, Entry, bytes]]] = {kind: [] for kind in EntryKind}
+        found: dict[EntryKind, list[_StoredEntry]] = {kind: [] for kind in EntryKind}
         for key, value in _entries(transaction):
             try:
                 kind, schema_name, name = parse_entry_key(key)
                 readable = f"{schema_name}.{name}"
-                found[kind].append((key, schema_name, name, unpack_entry(value, readable), value))
+                entry = unpack_entry(value, readable)
+                found[kind].append(_StoredEntry(key, schema_name, name, entry, value))
             except (Error, ValueError) as error:
                 problems.append(_problem(key, error))
-        home = MAIN if self._attached is None else fold(self._attached)
-        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {home: _no_objects()}
+        objects: dict[str, dict[EntryKind, dict[str, Any]]] = {fold(self._home.name): _no_objects()}
         known: dict[bytes, tuple[bytes, SchemaObject]] = {}
-        self._places = {key: entry.place for entries in found.values() for key, _, _, entry, _ in entries}
+        self._places = {each.key: each.entry.place for entries in found.values() for each in entries}
         for kind in _LOAD_ORDER:
-            for key, schema_name, name, entry, value in sorted(found[kind], key=_place):
-                remembered = self._known.get(key)
-                if self._attached is not None:
-                    self._check_alone(schema_name)
-                    schema_name = home
+            for stored in sorted(found[kind], key=lambda each: each.entry.place):
+                schema_name = self._home.schema_name(stored.schema)
                 try:
-                    if remembered is None or remembered[0] != value:
-                        remembered = (value, self._rebuilt(kind, entry, schema_name))
+                    known[stored.key] = stored.value, self._rebuilt(kind, stored, schema_name)
                 except Error as error:
-                    problems.append(CatalogProblem(entry.ddl, error))
+                    problems.append(CatalogProblem(stored.entry.ddl, error))
                     continue
-                known[key] = remembered
-                objects.setdefault(schema_name, _no_objects())[kind][name] = remembered[1]
+                of_kind = objects.setdefault(fold(schema_name), _no_objects())[kind]
+                _, of_kind[stored.name] = known[stored.key]
         self._known = known
         schemas = {schema_name: _schema(schema_name, kinds) for schema_name, kinds in objects.items()}
         return LoadedCatalog(Catalog(schemas, version), tuple(problems))
 
-    def _rebuilt(self, kind: EntryKind, entry: Entry, schema_name: str) -> SchemaObject:
-        if self._attached is None:
-            return rebuild(kind, entry, schema_name, self._services)
-        entry = renamed_home(entry, (MAIN, self._attached), (STORE, self._module))
-        found = rebuild(kind, entry, self._attached, self._services)
-        if isinstance(found, TableSchema) and fold(found.module) != self._module:
-            raise sql_error(
-                StatusCode.UNSUPPORTED,
-                f"table '{found.name}' of module '{found.module}' is there only where its database is main",
-            )
+    def _rebuilt(self, kind: EntryKind, stored: _StoredEntry, schema_name: str) -> SchemaObject:
+        remembered = self._known.get(stored.key)
+        if remembered is not None and remembered[0] == stored.value:
+            return remembered[1]
+        found = rebuild(kind, self._home.from_stored(stored.entry), schema_name, self._services)
+        self._home.check(found)
         return found
-
-    def _check_alone(self, schema_name: str) -> None:
-        if schema_name != MAIN:
-            raise sql_error(
-                StatusCode.UNSUPPORTED,
-                f"database {self._attached} has a further schema, {schema_name}, and cannot be attached:"
-                " connect to it",
-            )
 
 
 def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]]]:
@@ -194,10 +173,6 @@ def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]
 def _entries(transaction: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
     for batch in transaction.scan(*CATALOG_RANGE):
         yield from batch
-
-
-def _place(found: tuple[bytes, str, str, Entry, bytes]) -> int:
-    return found[3].place
 
 
 def _problem(key: bytes, error: Exception) -> CatalogProblem:
