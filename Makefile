@@ -9,6 +9,9 @@ VENV := .venv
 BIN  := $(VENV)/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# Many tests start processes; where bytecode is not kept each of them compiles the whole package.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test bench lint clean
 
 help:

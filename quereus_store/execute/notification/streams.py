@@ -14,14 +14,16 @@ A reader in ``asyncio`` waits for a future of its event loop, which the writer's
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from quereus_store.errors import StatusCode, sql_error
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 Join = Callable[[T, T], T]
@@ -104,6 +106,9 @@ class Mailbox(Generic[T]):
 
     async def take_async(self) -> tuple[bool, T | None]:
         """As :meth:`take` without end, within the running event loop."""
+        # Who calls this has it loaded; others start a twentieth sooner without it.
+        import asyncio
+
         while True:
             with self._filled:
                 if self._items or self.closed:
