@@ -214,6 +214,18 @@ class Connection(BoundToProcess):
         except Error as error:
             raise outward(error) from error.__cause__
 
+    def backup(self, target: str | os.PathLike[str], *, backend: str | None = None) -> None:
+        """Write a compact copy of the database to a file (LMDB) or folder (LevelDB) that is not there yet.
+
+        The copy is of the last commit; statements of other connections go on meanwhile.  ``backend`` is that
+        of the copy, by default the database's own.  Attached databases and rows in memory are no part of it.
+
+        Raises CANTOPEN where something is there or nothing can be made, MISUSE for an unknown backend, and
+        UNSUPPORTED for a database in memory, which has no file: ``quereus dump`` writes SQL.
+        """
+        self._check_open()
+        self.database.backup(target, backend)
+
     def explain(self, sql: str, parameters: Any = _NO_PARAMETERS, *, analyze: bool = False) -> PlanStep:
         """The plan of a query, INSERT, UPDATE or DELETE as a tree of its operators.
 

@@ -20,7 +20,7 @@ from quereus_store.api.events import QUEUE_SIZE, Events, watch_stream, watch_wit
 from quereus_store.api.options import Options
 from quereus_store.api.schema_manager import SchemaManager
 from quereus_store.backends import open_backend
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import StatusCode, sql_error, unsupported
 from quereus_store.execute.attached import Opened
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.notification import ChangeScope, Notification, Stream, Subscription
@@ -36,6 +36,7 @@ from quereus_store.modules.json_tables import json_modules
 from quereus_store.modules.memory import MemoryModule
 from quereus_store.schema.objects import Catalog
 from quereus_store.store.check import Finding, check_store
+from quereus_store.store.copying import copy_database
 from quereus_store.store.module import StoreModule
 from quereus_store.store.open import open_module, open_store
 from quereus_store.types import CollationRegistry, LogicalType
@@ -312,6 +313,15 @@ class Database(BoundToProcess):
         This costs one look-up for each watched table.  Commits of this process look by themselves.
         """
         return self.engine.notifier.look_for_foreign_changes()
+
+    def backup(self, target: str | os.PathLike[str], backend: str | None = None) -> None:
+        """See :meth:`quereus_store.api.connection.Connection.backup`."""
+        store = self.engine.persistent_module
+        if not isinstance(store, StoreModule):
+            raise unsupported("BACKUP of a database in memory")
+        if backend == "memory":
+            raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
+        copy_database(store.backend, target, backend or self.backend)
 
     # -- life ------------------------------------------------------------------------
 

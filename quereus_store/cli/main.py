@@ -15,6 +15,7 @@ from types import MappingProxyType, ModuleType
 
 from quereus_store.cli.commands import (
     apply,
+    backup,
     bench,
     check,
     demo,
@@ -42,6 +43,7 @@ COMMANDS: Mapping[str, ModuleType] = MappingProxyType(
         "import": load,
         "export": export,
         "dump": dump,
+        "backup": backup,
         "diff": diff,
         "apply": apply,
         "explain": explain,
