@@ -10,7 +10,7 @@
     member       = key [ "?" ] ":" union | "[" name ":" "string" "]" ":" union ;
 
 A definition becomes one Python predicate over documents, and compiled definitions are kept.  A definition
-that cannot be read matches nothing.
+that cannot be read matches nothing.  ``integer`` is a number without a fraction (sql-ddl, section 7.4).
 """
 
 from __future__ import annotations
@@ -65,10 +65,15 @@ def _nothing(document: Any) -> bool:
     return False
 
 
+def _whole(document: Any) -> bool:
+    return type(document) is int or (type(document) is float and document.is_integer())
+
+
 _NAMED: Mapping[str, Predicate] = MappingProxyType(
     {
         "string": lambda document: type(document) is str,
         "number": lambda document: type(document) in (int, float),
+        "integer": _whole,
         "boolean": lambda document: type(document) is bool,
         "null": lambda document: document is None,
         "any": _anything,
