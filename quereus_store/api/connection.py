@@ -17,8 +17,9 @@ from typing import Any, Literal
 from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
-from quereus_store.api.database import MEMORY, Database, open_database
+from quereus_store.api.database import MEMORY, Database
 from quereus_store.api.hints import add_hint
+from quereus_store.api.opening import open_database
 from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
 from quereus_store.execute.assertions import AssertionFailure
 from quereus_store.execute.explaining import measured_tree, plan_tree

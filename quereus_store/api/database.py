@@ -7,21 +7,18 @@ file share it; it closes its storage when the last of them is closed.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from quereus_store import views
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.events import QUEUE_SIZE, Events, watch_stream, watch_with
 from quereus_store.api.options import Options
 from quereus_store.api.schema_manager import SchemaManager
-from quereus_store.backends import open_backend
 from quereus_store.errors import StatusCode, sql_error, unsupported
-from quereus_store.execute.attached import Opened
 from quereus_store.execute.engine import Engine
 from quereus_store.execute.notification import ChangeScope, Notification, Stream, Subscription
 from quereus_store.execute.notification.analysis import change_scope
@@ -32,34 +29,36 @@ from quereus_store.execute.transactions import ReadView
 from quereus_store.functions.registry import Function, FunctionRegistry
 from quereus_store.functions.user import aggregate_function_from, scalar_function_from, table_function_from
 from quereus_store.modules.contract import CatalogProblem, Module
-from quereus_store.modules.json_tables import json_modules
-from quereus_store.modules.memory import MemoryModule
 from quereus_store.schema.objects import Catalog
 from quereus_store.store.check import Finding, check_store
 from quereus_store.store.copying import copy_database
 from quereus_store.store.module import StoreModule
-from quereus_store.store.open import open_module, open_store
 from quereus_store.types import CollationRegistry, LogicalType
 
 MEMORY = ":memory:"
 
-STORAGE_OPTIONS = frozenset(
-    {
-        "cache_size",
-        "create",
-        "faults",
-        "map_size",
-        "max_readers",
-        "readonly",
-        "salvage",
-        "synchronous",
-        "write_buffer_size",
-    }
-)
-"""What a storage takes; a database in memory has no use for them, and lets the same call be made for it."""
 
-_SHARED_OPTIONS = MappingProxyType({"readonly": False, "synchronous": "full"})
-"""What all connections to a file have in common, with what holds where nothing is said."""
+class Registry(Protocol):
+    """Who counts what uses databases, and closes those that nothing uses any more."""
+
+    def retain(self, database: Database) -> None:
+        """One connection more; MISUSE for a database that is closed."""
+        ...
+
+    def release(self, database: Database) -> None:
+        """One connection less."""
+        ...
+
+
+@dataclass(slots=True)
+class Uses:
+    """What uses an open database; ``key`` is its process and file, None for one in memory."""
+
+    registry: Registry
+    key: tuple[int, str] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    connections: int = 0
+    attached_to: int = 0
 
 
 @dataclass(slots=True)
@@ -70,12 +69,9 @@ class Database(BoundToProcess):
     """
 
     engine: Engine
+    uses: Uses = field(repr=False)
     path: Path | None = None
     backend: str = "memory"
-    _connections: int = 0
-    _attached_to: int = 0
-    _options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    _key: Any = None
 
     # -- what it knows -----------------------------------------------------------
 
@@ -327,11 +323,11 @@ class Database(BoundToProcess):
 
     def retain(self) -> None:
         """One connection more.  MISUSE where the last one has closed the storage."""
-        _OPEN.retain(self)
+        self.uses.registry.retain(self)
 
     def release(self) -> None:
         """One connection less; the last one closes the storage, and ends subscriptions and attachments."""
-        _OPEN.release(self)
+        self.uses.registry.release(self)
 
 
 def _same_call(known: Function, function: Function) -> bool:
@@ -340,171 +336,3 @@ def _same_call(known: Function, function: Function) -> bool:
         function.minimum,
         function.maximum,
     )
-
-
-class _OpenDatabases:
-    """The databases of this process by file, so that opening one twice gives one.
-
-    The garbage collector closes connections that nobody holds any more, and it may do so at any moment, also
-    in the middle of what is done here.  So the lock lets its owner in again, and a database counts as used
-    before anything else is done with it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._open: dict[Any, Database] = {}
-
-    def acquire(self, path: Path, backend: str, options: dict[str, Any]) -> Database:
-        """The database of a file, counted as used; :meth:`release` is the caller's to call."""
-        key = (os.getpid(), os.path.realpath(path))
-        with self._lock:
-            while True:
-                database = self._open.get(key)
-                if database is None:
-                    database = self._opened(key, path, backend, options)
-                database._connections += 1
-                if self._open.get(key) is database:
-                    break
-            try:
-                if database.backend != backend:
-                    raise sql_error(
-                        StatusCode.MISUSE,
-                        f"'{path}' is open with backend '{database.backend}' in this process",
-                    )
-                _refuse_other_options(database, options)
-            except BaseException:
-                self.release(database)
-                raise
-            return database
-
-    def attach(self, path: Path, backend: str, options: dict[str, Any]) -> Database:
-        """The database of a file, counted as attached to another; :meth:`let_go` is the caller's to call."""
-        database = self.acquire(path, backend, options)
-        with self._lock:
-            database._attached_to += 1
-            self.release(database)
-            return database
-
-    def let_go(self, database: Database) -> None:
-        """A database is attached to one other less."""
-        with self._lock:
-            database._attached_to -= 1
-            self._close_unused(database)
-
-    def _opened(self, key: Any, path: Path, backend: str, options: dict[str, Any]) -> Database:
-        store = open_store(path, backend, **options)
-        engine = _engine([store, MemoryModule(), *json_modules()], store.name, key[1])
-        database = Database(engine, path, backend)
-        database._key, database._options = key, options
-        self._open[key] = database
-        return database
-
-    def retain(self, database: Database) -> None:
-        with self._lock:
-            database._connections += 1
-            if database._key is not None and self._open.get(database._key) is not database:
-                database._connections -= 1
-                raise sql_error(StatusCode.MISUSE, "Database is closed")
-
-    def release(self, database: Database) -> None:
-        with self._lock:
-            database._connections -= 1
-            self._close_unused(database)
-
-    def _close_unused(self, database: Database) -> None:
-        if database._connections > 0:
-            return
-        if database._key is None or database._attached_to > 0:
-            # Its rows are still there; for whom it was connected, it is gone.
-            database.engine.notifier.close()
-            database.engine.attachments.close()
-            return
-        self._open.pop(database._key, None)
-        if database._key[0] != os.getpid():
-            return
-        try:
-            database.engine.close()
-        except BaseException:
-            # It is still open, then, and the next connection must find it.
-            self._open[database._key] = database
-            raise
-
-
-def _refuse_other_options(database: Database, options: Mapping[str, Any]) -> None:
-    """Raise MISUSE where a connection asks for what the open file cannot be for it alone."""
-    for name, usual in _SHARED_OPTIONS.items():
-        present = database._options.get(name, usual)
-        if name in options and options[name] != present:
-            raise sql_error(
-                StatusCode.MISUSE,
-                f"'{database.path}' is open in this process with {name} = {present!r}: close its connections "
-                f"first to open it with {name} = {options[name]!r}",
-            )
-
-
-_OPEN = _OpenDatabases()
-
-
-def _engine(modules: list[Module], default_module: str, file: str = "") -> Engine:
-    engine = Engine(modules, default_module, file=file, opener=_open_attached)
-    views.install(engine)
-    return engine
-
-
-def _open_attached(name: str, path: str, options: Mapping[str, Any]) -> Opened:
-    """A database to be attached under a name: the storage of an open one, or of one that is opened for it.
-
-    A module of its own stands for it, which finds what others commit as it would find another process's work.
-    """
-    backend, storage = options.get("backend"), {key: options[key] for key in options if key != "backend"}
-    settings: dict[str, Any] = {"name": f"{name}.store", "attached": name}
-    if "cache_size" in storage:
-        settings["cache_size"] = storage["cache_size"]
-    if path == MEMORY:
-        _check_memory(backend, storage)
-        module = open_module(open_backend("memory"), **settings)
-        return Opened(module, "", module.close)
-    database = _OPEN.attach(Path(path), _checked_backend(path, backend), storage)
-    store = database.engine.persistent_module
-    assert isinstance(store, StoreModule)
-    return Opened(
-        StoreModule(store.backend, **settings), os.path.realpath(path), lambda: _OPEN.let_go(database)
-    )
-
-
-def open_database(path: str, backend: str | None, options: dict[str, Any]) -> Database:
-    """The database of a path, counted as used until it is released; ``:memory:`` is a new one each time."""
-    if path == MEMORY:
-        _check_memory(backend, options)
-        return Database(_engine([MemoryModule(), *json_modules()], "memory"), _connections=1)
-    return _OPEN.acquire(Path(path), _checked_backend(path, backend), options)
-
-
-def _check_memory(backend: str | None, options: Mapping[str, Any]) -> None:
-    if backend not in (None, "memory"):
-        raise sql_error(StatusCode.MISUSE, f"a database in memory has no backend '{backend}': give it a path")
-    unknown = sorted(options.keys() - STORAGE_OPTIONS)
-    if unknown:
-        raise sql_error(StatusCode.MISUSE, f"a database in memory has no option '{unknown[0]}'")
-
-
-def _checked_backend(path: str, backend: str | None) -> str:
-    """The backend to open a path with; raises CANTOPEN for what is no path, MISUSE for what keeps no file."""
-    if "\0" in path or not _encodable(path):
-        raise sql_error(StatusCode.CANTOPEN, f"cannot open {path!r}: that is no name of a file")
-    if backend == "memory":
-        raise sql_error(StatusCode.MISUSE, f"backend 'memory' keeps no file: use {MEMORY!r} as the path")
-    return backend or detect_backend(path)
-
-
-def _encodable(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def detect_backend(path: str) -> str:
-    """The backend of an existing path: a folder is LevelDB's, a file (or nothing yet) LMDB's."""
-    return "leveldb" if Path(path, "CURRENT").is_file() else "lmdb"

@@ -12,7 +12,7 @@ import pytest
 
 import quereus_store
 from quereus_store import Connection, Error, StatusCode
-from quereus_store.api.database import _OPEN
+from quereus_store.api.opening import _OPEN
 from quereus_store.store.module import StoreModule
 
 BACKENDS = ("lmdb", "leveldb")

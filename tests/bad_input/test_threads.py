@@ -123,7 +123,7 @@ def test_the_garbage_collector_closes_connections_in_the_middle_of_opening_other
             Holder(connection)
             del connection
 
-    monkeypatch.setattr("quereus_store.api.database.open_store", opening)
+    monkeypatch.setattr("quereus_store.api.opening.open_store", opening)
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
     worker.join(20)
