@@ -16,7 +16,7 @@ from typing import Any
 from quereus_store import views
 from quereus_store.api.database import MEMORY, Database, Uses
 from quereus_store.backends import open_backend
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import Error, InterfaceError, StatusCode, sql_error
 from quereus_store.execute.attached import Opened
 from quereus_store.execute.engine import Engine
 from quereus_store.modules.contract import Module
@@ -94,10 +94,33 @@ class _OpenDatabases:
             self._close_unused(database)
 
     def _opened(self, key: tuple[int, str], path: Path, backend: str, options: dict[str, Any]) -> Database:
-        store = open_store(path, backend, **options)
+        try:
+            store = open_store(path, backend, **options)
+        except InterfaceError:
+            inherited = self._inherited(key)
+            if inherited is None:
+                raise
+            return inherited
         engine = _engine([store, MemoryModule(), *json_modules()], store.name, key[1])
         database = Database(engine, Uses(self, key, options), path, backend)
         self._open[key] = database
+        return database
+
+    def _inherited(self, key: tuple[int, str]) -> Database | None:
+        """One that was open before this process was forked off, and is open in this one again by its use."""
+        known = next((old for old in self._open if old[1] == key[1]), None)
+        if known is None:
+            return None
+        database = self._open[known]
+        store = database.engine.persistent_module
+        assert isinstance(store, StoreModule)
+        try:
+            store.backend.read().close()
+        except Error:
+            return None
+        del self._open[known]
+        self._open[key] = database
+        database.uses.key = key
         return database
 
     def retain(self, database: Database) -> None:

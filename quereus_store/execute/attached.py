@@ -264,3 +264,10 @@ def own_part(catalog: Catalog) -> Catalog:
     return replace(
         catalog, schemas={key: schema for key, schema in catalog.schemas.items() if not schema.attached}
     )
+
+
+def own_part_differs(before: Catalog, after: Catalog) -> bool:
+    """Whether two catalogs differ in more than the schemas of attached databases."""
+    old, new = before.schemas, after.schemas
+    differing = (key for key in old.keys() | new.keys() if old.get(key) is not new.get(key))
+    return not all(before.is_attached(key) or after.is_attached(key) for key in differing)

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from quereus_store.errors import DatabaseError, StatusCode, sql_error
-from quereus_store.execute.attached import Attachments, CatalogKeeper, Opener, own_part
+from quereus_store.execute.attached import Attachments, CatalogKeeper, Opener, own_part, own_part_differs
 from quereus_store.execute.codegen.rowfunctions import compile_row_function
 from quereus_store.execute.maintenance import Maintenance
 from quereus_store.execute.notification.notifier import Notifier
@@ -76,6 +76,9 @@ class Engine:
         self.default_module = default_module
         self.modules: dict[str, Module] = {}
         self.publishing = threading.Lock()
+        self.publications = 0
+        # The garbage collector closes connections, at any moment.
+        self._loading = threading.RLock()
         self.problems: tuple[CatalogProblem, ...] = ()
         self.records_changes = False
         self.notifier = Notifier(self)
@@ -171,10 +174,7 @@ class Engine:
 
     def catalog_of_writer(self, writer: Any) -> Catalog:
         """The catalog that goes with a writing transaction of the default module that has just begun."""
-        if self.publishing.locked():
-            # The commit before may have let the writer go and not have published its catalog yet.
-            with self.publishing:
-                pass
+        self.await_publication()
         return self.catalog_for(writer)
 
     def catalog_for(self, transaction: Any) -> Catalog:
@@ -183,7 +183,12 @@ class Engine:
             return self._catalog
         version = self._persistent.catalog_version(transaction)
         known = self._loaded.get(version)
-        return known if known is not None else self._load(version, transaction)
+        if known is not None:
+            return known
+        with self._loading:
+            # Another thread may have been faster.
+            known = self._loaded.get(version)
+            return known if known is not None else self._load(version, transaction)
 
     def _load(self, version: int, transaction: Any) -> Catalog:
         assert self._persistent is not None
@@ -193,7 +198,9 @@ class Engine:
         if self.maintenance is not None:
             catalog, problems = self.maintenance.restore(self.versioned(catalog), transaction)
             self.problems += problems
-        catalog = self._catalog = self.versioned(catalog)
+        catalog = self.versioned(catalog)
+        if version >= max(self._loaded, default=version):
+            self._catalog = catalog
         self._loaded = with_version(self._loaded, version, catalog)
         return catalog
 
@@ -243,13 +250,32 @@ class Engine:
         """The catalog version that a transaction of the persistent module sees."""
         return self._persistent.catalog_version(transaction) if self._persistent else None
 
-    def publish(self, catalog: Catalog, version: int | None) -> None:
-        """Make a committed catalog the current one; attached databases keep their parts of it themselves."""
-        if self.attachments.databases:
-            catalog = self.versioned(own_part(catalog))
-        self._catalog = catalog
-        if version is not None:
-            self._loaded = with_version(self._loaded, version, catalog)
+    def await_publication(self) -> None:
+        """Let a commit that has let its writer go already publish its catalog, too."""
+        if self.publishing.locked():
+            with self.publishing:
+                pass
+
+    def publish(self, before: Catalog, after: Catalog, version: int | None) -> None:
+        """Make a committed catalog the current one; attached databases keep their parts of it themselves.
+
+        A transaction that has left the own part as it was does not bring it back, since others may have
+        changed it meanwhile: all statements are prepared anew, and that is all.
+        """
+        with self._loading:
+            current = self._catalog
+            if own_part_differs(before, after):
+                self.publications += 1
+                # Plans for the joined catalog are none for a part of it.
+                made = self.versioned(own_part(after)) if self.attachments.databases else after
+                self._catalog = made
+            else:
+                base = current if version is None else self._loaded.get(version, current)
+                made = self.versioned(base)
+                if base is current:
+                    self._catalog = made
+            if version is not None:
+                self._loaded = with_version(self._loaded, version, made)
 
     # -- what the layers below ask for ------------------------------------------
 

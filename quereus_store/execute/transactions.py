@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import Error, StatusCode, sql_error
+from quereus_store.execute.attached import own_part_differs
+from quereus_store.modules.contract import stale_snapshot
 from quereus_store.schema.objects import Catalog, TableSchema, fold
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ class ReadView:
     ``primary`` is the snapshot of the database's default module, pinned together
     with the catalog; other modules' snapshots are taken when first asked for, and so is this one
     where its writer is held.  ``started_with`` is the
-    catalog that was found, and ``reshapes`` is what has been done to stored rows since by altering tables.
+    catalog that was found, after so many ``publications``, and ``reshapes`` is what has been done to stored
+    rows since by altering tables.
     """
 
     __slots__ = (
@@ -88,12 +91,15 @@ class ReadView:
         "catalog",
         "engine",
         "primary",
+        "publications",
         "reshapes",
         "started_with",
     )
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        # First, so that one that comes in between is taken to have been missed.
+        self.publications = engine.publications
         self.catalog, self.primary = engine.pin()
         self._attached: PinnedDatabases | None = None
         self._readers: dict[str, Any] | None = None
@@ -170,6 +176,7 @@ class Transaction(ReadView):
 
     __slots__ = (
         "_marks",
+        "_owns_catalog",
         "_writers",
         "announced",
         "began",
@@ -199,6 +206,7 @@ class Transaction(ReadView):
         self.timeout = timeout
         self.durable = durable
         self._writers: dict[str, _Writer] = {}
+        self._owns_catalog = False
         if writes_first is None:
             super().__init__(engine)
         else:
@@ -274,8 +282,10 @@ class Transaction(ReadView):
         engine, name = self.engine, fold(module_name)
         writer = engine.module(name).begin_write(self.timeout, None, self.durable)
         try:
+            engine.await_publication()
+            self.publications = engine.publications
             if name == engine.primary_name:
-                self.catalog, self.primary = engine.catalog_of_writer(writer), None
+                self.catalog, self.primary = engine.catalog_for(writer), None
             else:
                 self.catalog, self.primary = engine.pin()
             if engine.attachments.databases:
@@ -296,8 +306,26 @@ class Transaction(ReadView):
         """Work on with a changed catalog; what persists of it is written at once."""
         before = self.catalog
         self.catalog = self.engine.versioned(catalog)
-        for module in self.engine.keepers(before, self.catalog):
+        keepers = list(self.engine.keepers(before, self.catalog))
+        if not self._owns_catalog and own_part_differs(before, self.catalog):
+            self._own_catalog()
+        for module in keepers:
             module.save_catalog(self.writer(module.name), before, self.catalog)
+
+    def _own_catalog(self) -> None:
+        """See to it that nobody else changes the own database's catalog, nor has since this one began.
+
+        Its writer is who changes the catalog, also what is not kept with the rows.
+        """
+        engine, name = self.engine, self.engine.primary_name
+        wrote = name in self._writers
+        self.writer(name)
+        engine.await_publication()
+        if engine.publications != self.publications:
+            if not wrote:
+                self._writers.pop(name).transaction.rollback()
+            raise stale_snapshot(name)
+        self._owns_catalog = True
 
     # -- savepoints ------------------------------------------------------------
 
@@ -431,7 +459,7 @@ class Transaction(ReadView):
                 raise engine.attachments.partly_committed(error, names[:place], names[place:]) from error
             del self._writers[name]
         if changed:
-            engine.publish(self.catalog, version)
+            engine.publish(self.started_with, self.catalog, version)
         if self.announced:
             notifier.count_merges(self.announced)
         if not notifier.active:

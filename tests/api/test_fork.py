@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,46 @@ def test_an_idle_connection_to_lmdb_goes_on_on_both_sides(place: Path) -> None:
     assert in_child(lambda: add(con, 2)) == "[(1,), (2,)]"
     assert add(con, 3) == [(1,), (2,), (3,)]
     assert sound(con)
+
+
+def test_a_child_that_goes_on_may_connect_once_more(place: Path) -> None:
+    con = opened(place, "lmdb")
+
+    def work() -> list[tuple[int]]:
+        add(con, 2)
+        with quereus_store.connect(place) as second:
+            add(second, 3)
+        con.close()
+        with quereus_store.connect(place) as third:
+            return add(third, 4)
+
+    assert in_child(work) == "[(1,), (2,), (3,), (4,)]"
+    assert add(con, 5) == [(1,), (2,), (3,), (4,), (5,)]
+
+
+def test_attached_files_after_a_fork(place: Path) -> None:
+    con = opened(place, "lmdb")
+    for backend in ("lmdb", "leveldb"):
+        con.execute(f"attach ? as {backend} (backend = {backend})", (f"{place}-{backend}",))
+        con.execute(f"create table {backend}.u (id integer primary key)")
+    with quereus_store.connect(f"{place}-lmdb") as direct:
+        child = "cannot use '[^']*-leveldb' in this process"
+        assert re.search(child, in_child(lambda: con.execute("select * from t").fetchall()))
+        assert in_child(lambda: direct.execute("select * from u").fetchall()) == "[]"
+        con.execute("detach leveldb")
+        con.begin()
+        con.execute("insert into u values (1)")
+        assert "forked" in in_child(con.commit)
+        con.commit()
+        assert direct.execute("select * from u").fetchall() == [(1,)]
+
+        def work() -> list[tuple[int]]:
+            con.execute("insert into lmdb.u values (2)")
+            with quereus_store.connect(f"{place}-lmdb") as again:
+                return again.execute("select id from u").fetchall()
+
+        assert in_child(work) == "[(1,), (2,)]"
+        assert direct.execute("select * from u").fetchall() == [(1,), (2,)]
 
 
 def test_a_transaction_stays_with_the_parent(place: Path) -> None:

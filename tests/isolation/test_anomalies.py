@@ -280,3 +280,54 @@ def test_but_not_one_that_has(pair: Pair) -> None:
     with pytest.raises(OperationalError, match="another connection has committed since this one read"):
         b.execute("update account set balance = balance + 1 where name = 'x'")
     b.rollback()
+
+
+@pytest.mark.parametrize("attached", [False, True])
+@pytest.mark.parametrize("made", ["view temp.{}", "view {}", "table {} (id)"])
+def test_no_schema_change_is_lost(made: str, attached: bool, pair: Pair) -> None:
+    """A catalog is published as a whole, so whoever changes it does so as the writer."""
+    a, b = pair
+
+    def make(connection: Connection, name: str) -> None:
+        connection.execute(f"create {made.format(name)}{'' if 'table' in made else ' as select 1 as id'}")
+
+    if attached:
+        a.execute("attach ':memory:' as other")
+    a.begin()
+    assert total(a) == 100
+    make(b, "first")
+    with pytest.raises(OperationalError, match="another connection has committed") as caught:
+        make(a, "second")
+    assert caught.value.code is StatusCode.BUSY
+    a.rollback()
+
+    a.begin()
+    make(a, "second")
+    with pytest.raises(OperationalError, match="locked"):
+        make(b, "third")
+    a.commit()
+
+    # One that has seen nothing yet starts where it gets its turn.
+    a.begin()
+    make(b, "third")
+    make(a, "fourth")
+    a.commit()
+    for name in ("first", "second", "third", "fourth"):
+        place = f"temp.{name}" if "temp" in made else name
+        for connection in pair:
+            connection.execute(f"select * from {place}")
+
+
+def test_what_another_defines_outlives_a_change_of_an_attached_database(pair: Pair) -> None:
+    a, b = pair
+    a.execute("attach ':memory:' as other")
+    a.begin()
+    assert total(a) == 100
+    b.execute("create table first (id integer primary key)")
+    b.execute("create view temp.second as select 1 as one")
+    a.execute("create table other.third (id integer primary key)")
+    a.execute("analyze other.third")
+    a.commit()
+    for connection in pair:
+        for name in ("first", "temp.second", "other.third"):
+            connection.execute(f"select * from {name}")
