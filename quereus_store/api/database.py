@@ -211,7 +211,10 @@ class Database(BoundToProcess):
         return True
 
     def register_type(self, logical_type: LogicalType) -> None:
-        """Add a logical type."""
+        """Add a logical type, which columns can be declared with; MISUSE for a name of a built-in one.
+
+        Values are compared by it where both have it.  Chapter: types-and-values, section 18.
+        """
         self.engine.types.register(logical_type)
 
     # -- what changes ----------------------------------------------------------------

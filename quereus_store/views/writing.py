@@ -115,14 +115,8 @@ class TableWriter:
             raise collision(table, violation) from violation
         if self._judges and (difference.inserted or difference.new):
             judge_rows(session, transaction, table, difference.inserted + difference.new)
-        if not logs:
-            return waiting
-        if difference.deleted:
-            record_changes(transaction, table, Operation.DELETE, difference.deleted, ())
-        if difference.old:
-            record_changes(transaction, table, Operation.UPDATE, difference.old, difference.new)
-        if difference.inserted:
-            record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
+        if logs:
+            _record(transaction, table, difference)
         return waiting
 
     def _merge(self, transaction: Transaction, difference: Difference) -> None:
@@ -162,6 +156,16 @@ class TableWriter:
         weakened = tuple([table.columns[column].name for column in self._weakened])
         key = tuple([new[column] for column in self._key])
         return RowMerge(table.schema, table.name, key, weakened, stored, new)
+
+
+def _record(transaction: Transaction, table: TableSchema, difference: Difference) -> None:
+    """Note in the transaction's log what was written."""
+    if difference.deleted:
+        record_changes(transaction, table, Operation.DELETE, difference.deleted, ())
+    if difference.old:
+        record_changes(transaction, table, Operation.UPDATE, difference.old, difference.new)
+    if difference.inserted:
+        record_changes(transaction, table, Operation.INSERT, (), difference.inserted)
 
 
 def write_difference(

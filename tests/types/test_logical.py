@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+import quereus_store
 from quereus_store.errors import Error
 from quereus_store.types import logical
 from quereus_store.types.logical import (
@@ -95,3 +96,30 @@ def test_registered_types_are_found_by_exact_name():
 def test_built_in_names_cannot_be_taken(name):
     with pytest.raises(Error, match="registerType"):
         TypeRegistry().register(LogicalType(name, PhysicalType.TEXT))
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.removeprefix("v").split(".")))
+
+
+def test_columns_of_a_registered_type_check_and_order_by_it():
+    def parse(value):
+        if isinstance(value, str) and value.startswith("v"):
+            return value
+        raise ValueError("a version begins with v")
+
+    def compare(one, other):
+        return (numbers_of(one) > numbers_of(other)) - (numbers_of(one) < numbers_of(other))
+
+    version = LogicalType("VERSION", PhysicalType.TEXT, parse=parse, compare=compare, key=numbers_of)
+    with quereus_store.connect(":memory:") as con:
+        con.database.register_type(version)
+        con.execute("create table shipped (number version primary key, after version null)")
+        con.executemany(
+            "insert into shipped values (?, ?)", [("v1.10", "v1.9"), ("v1.9", None), ("v2.0", "v3")]
+        )
+        found = con.execute("select number from shipped order by number").fetchall()
+        assert found == [("v1.9",), ("v1.10",), ("v2.0",)]
+        assert con.execute("select number from shipped where number > after").fetchall() == [("v1.10",)]
+        with pytest.raises(quereus_store.DataError, match="a version begins with v"):
+            con.execute("insert into shipped values ('2.1', null)")

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from quereus_store.errors import SourcePosition
@@ -79,13 +79,6 @@ class CompiledQuery:
     columns: tuple[Column, ...]
     transactions: tuple[TransactionUse, ...]
     mutations: tuple[Any, ...] = ()
-
-
-@dataclass(slots=True)
-class _Frame:
-    """One function under construction: names of outer columns."""
-
-    columns: dict[int, str] = field(default_factory=dict)
 
 
 class QueryCompiler:
