@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 
 from quereus_store.api import foreign
-from quereus_store.errors import Error, StatusCode
+from quereus_store.errors import Error
 from quereus_store.functions.registry import Function, FunctionRegistry
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, ViewSchema, fold
 
@@ -31,9 +32,11 @@ def add_hint(error: Error, sql: str, catalog: Callable[[], Catalog], functions: 
     """Give the error of a statement a note, if anything helpful is known about it."""
     for pattern, hint in _HINTS:
         if pattern.match(error.message):
-            said = hint(error, sql, catalog(), functions)
-            if said is not None:
-                error.add_note(f"hint: {said}")
+            # Whatever goes wrong here, what went wrong there is what the program has to be told.
+            with suppress(Exception):
+                said = hint(error, sql, catalog(), functions)
+                if said is not None:
+                    error.add_note(f"hint: {said}")
             return
 
 
@@ -164,7 +167,7 @@ def _of_pragma(error: Error, sql: str, catalog: Catalog, functions: FunctionRegi
 def _of_not_null(error: Error, sql: str, catalog: Catalog, functions: FunctionRegistry) -> str | None:
     details = error.details
     table = catalog.table(str(details.get("schema")), str(details.get("table")))
-    if table is None or error.code is not StatusCode.CONSTRAINT:
+    if table is None or len(details.get("columns", ())) != 1:
         return None
     (name,) = details["columns"]
     key = [table.columns[part.column] for part in table.primary_key.parts]

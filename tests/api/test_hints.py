@@ -108,6 +108,14 @@ def test_values_that_are_refused(con: quereus_store.Connection) -> None:
     assert caught.value.__notes__ == ["hint: bind value.isoformat()"]
 
 
+def test_a_hint_never_stands_in_the_way_of_its_error(
+    con: quereus_store.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quereus_store.api.hints.get_close_matches", None)
+    with pytest.raises(Error, match="Column not found: nik"):
+        con.execute("select nik from crew")
+
+
 def test_hints_for_later_lines_and_scripts(con: quereus_store.Connection) -> None:
     with pytest.raises(Error) as caught:
         con.executescript("select 1;\nselect *\nform crew;")

@@ -44,6 +44,19 @@ def test_a_script_from_the_command_line(run: Run) -> None:
     assert rows_of("app.qdb", "select count(*) from crew") == [(2,)]
 
 
+def test_statements_and_shell_commands_in_turn(run: Run) -> None:
+    assert run("app.qdb", "-c", SCRIPT, "-c", ".schema", "-c", "select count(*) as n from crew") == (
+        0,
+        "nick\nAnn\nBo\n"
+        'CREATE TABLE "crew" ("id" INTEGER PRIMARY KEY, "nick" TEXT, "rank" INTEGER NULL);\n'
+        "n\n2\n",
+        "",
+    )
+    status, out, err = run("app.qdb", "-c", ".nothing", "-c", "select 1")
+    assert (status, out, err) == (1, "", "error: unknown command .nothing; .help lists them\n")
+    assert run("app.qdb", "-c", ".quit", "-c", "select 1") == (0, "", "")
+
+
 def test_a_script_from_a_pipe(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "quereus_store.cli", str(tmp_path / "app.qdb")]
     text = SCRIPT + ".mode list\nselect id from crew where rank is null;\n.tables\n"

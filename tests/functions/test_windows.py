@@ -168,7 +168,11 @@ def test_aggregates_over_frames_equal_evaluating_each_frame(
     own = function in OWN
     values = st.integers(1, 4) if own else st.none() | st.integers(-4, 4) | st.floats(-4, 4)
     width = function.minimum
-    columns = [data.draw(st.lists(values, min_size=len(keys), max_size=len(keys))) for _ in range(width)]
+    further = st.none() | st.floats(0, 1) if function.name.startswith("percentile") else values
+    columns = [
+        data.draw(st.lists(further if place else values, min_size=len(keys), max_size=len(keys)))
+        for place in range(width)
+    ]
     keep = data.draw(st.none() | st.lists(st.booleans(), min_size=len(keys), max_size=len(keys)))
     fast = aggregate_over(function, frames, columns, keep=keep)
     assert list(map(repr, fast)) == list(map(repr, naive_aggregate(function, frames, columns, keep)))

@@ -19,7 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="FILE", nargs="?", default=MEMORY, help="database file")
     add_backend_option(parser)
-    parser.add_argument("-c", "--command", metavar="SQL", help="run these statements and leave")
+    parser.add_argument(
+        "-c",
+        "--command",
+        metavar="SQL",
+        action="append",
+        help="run these statements, or a command such as .schema, and leave; may be repeated",
+    )
     parser.add_argument(
         "--mode", choices=MODES, help="how rows are shown (default: table on a terminal, else csv)"
     )
@@ -36,11 +42,10 @@ def run(options: argparse.Namespace) -> int:
             limit=_ROWS_ON_SCREEN if on_screen else 0,
             timer=options.timer,
         )
+        from quereus_store.cli.shell.repl import run_commands, run_piped, run_terminal
+
         if options.command is not None:
-            return EXIT_DONE if session.run_script(options.command) else EXIT_REFUSED
-
-        from quereus_store.cli.shell.repl import run_piped, run_terminal
-
+            return EXIT_DONE if run_commands(session, options.command) else EXIT_REFUSED
         if sys.stdin.isatty():
             run_terminal(session, options.file)
             return EXIT_DONE

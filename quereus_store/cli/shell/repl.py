@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from quereus_store.cli.diagnostics import CommandError, report
@@ -76,6 +77,14 @@ def run_text(session: Session, text: str) -> bool:
         report(error, session.errors)
         return False
     return True
+
+
+def run_commands(session: Session, texts: Iterable[str]) -> bool:
+    """Run what the command line says, one text after the other; stops at the first error."""
+    try:
+        return all(run_text(session, text) for text in texts)
+    except Leave:
+        return True
 
 
 def run_piped(session: Session, text: str) -> bool:

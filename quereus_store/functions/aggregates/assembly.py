@@ -10,6 +10,7 @@ from quereus_store.functions.aggregates.counting import (
 )
 from quereus_store.functions.aggregates.extremes import MAX, MIN
 from quereus_store.functions.aggregates.json_groups import JSON_AGGREGATES
+from quereus_store.functions.aggregates.percentiles import PERCENTILES
 from quereus_store.functions.aggregates.statistics import STATISTICS
 from quereus_store.functions.aggregates.sums import AVG, SUM, TOTAL
 from quereus_store.functions.aggregates.texts import TEXT_AGGREGATES
@@ -29,6 +30,7 @@ def aggregate_functions() -> list[Function]:
         *TEXT_AGGREGATES,
         *JSON_AGGREGATES,
         *STATISTICS,
+        *PERCENTILES,
         *TRUTH_AGGREGATES,
         ANY_VALUE,
     ]

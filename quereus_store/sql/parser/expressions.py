@@ -67,7 +67,7 @@ from quereus_store.sql.nodes import (
     WindowSpecification,
 )
 from quereus_store.sql.parser.base import TokenCursor
-from quereus_store.sql.parser.standard_forms import standard_call, typed_literal
+from quereus_store.sql.parser.standard_forms import ordered_set, standard_call, typed_literal
 
 _LONGEST_PARAMETER_NUMBER = 9
 
@@ -441,7 +441,7 @@ class ExpressionParser(TokenCursor):
         return call
 
     def call(self, name: str, position: SourcePosition) -> FunctionCall:
-        """``( [distinct] args [order by …] ) [filter (where …)]``."""
+        """``( [distinct] args [order by …] ) [within group (order by …)] [filter (where …)]``."""
         opening = self.open_parenthesis("Expected '('.")
         closing = "Expected ')' after function arguments."
         distinct = star = False
@@ -462,6 +462,8 @@ class ExpressionParser(TokenCursor):
                 self.expect("by", "Expected 'BY' after 'ORDER'.")
                 order_by = self.ordering_terms()
         self.close_parenthesis(opening, closing)
+        if not order_by and self.at_words("within", "group", "("):
+            arguments, order_by = ordered_set(self, name, arguments)
         filter_ = self.filter_clause()
         return FunctionCall(
             name.lower(), arguments, distinct, star, order_by, filter_, spelling=name, position=position

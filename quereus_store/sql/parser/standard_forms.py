@@ -7,6 +7,9 @@
 ``position(a in b)``                  ``instr(b, a)``
 ``substring(s from 2 for 3)``         ``substring(s, 2, 3)``
 ``trim(leading 'x' from s)``          ``ltrim(s, 'x')``; TRAILING ``rtrim``, BOTH or neither ``trim``
+``percentile_cont(f) within group     ``percentile_cont(x, f)``, with DESC ``percentile_cont(x, f, true)``;
+(order by x)``                        likewise ``percentile_disc``
+``f(x) within group (order by y)``    ``f(x order by y)``
 ====================================  =========================================
 
 All of these names stay ordinary names: only what could be nothing else is read like this.
@@ -21,7 +24,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from quereus_store.errors import SourcePosition
 from quereus_store.sql.lexer import STRING
-from quereus_store.sql.nodes import Cast, Expression, FunctionCall, Literal, LiteralKind, TypeName
+from quereus_store.sql.nodes import (
+    Cast,
+    Expression,
+    FunctionCall,
+    Literal,
+    LiteralKind,
+    OrderingTerm,
+    TypeName,
+)
 from quereus_store.types.conversion import ConversionFailure, converted
 from quereus_store.types.logical import DATE, DATETIME, JSON, TIME, TIMESPAN, LogicalType
 
@@ -72,6 +83,31 @@ def standard_call(parser: ExpressionParser, name: str, position: SourcePosition)
     function, arguments = form.read(parser)
     parser.close_parenthesis(opening, _ARGUMENTS)
     return FunctionCall(function, arguments, spelling=function, position=position)
+
+
+_PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
+
+
+def ordered_set(
+    parser: ExpressionParser, name: str, arguments: tuple[Expression, ...]
+) -> tuple[tuple[Expression, ...], tuple[OrderingTerm, ...]]:
+    """The arguments and the order of a call that ``within group (order by …)`` follows, at its first word.
+
+    A percentile is of what the group is ordered by; all other calls are told their rows in that order.
+    """
+    parser.advance()
+    parser.advance()
+    opening = parser.open_parenthesis("Expected '('.")
+    parser.expect("order", "Expected 'ORDER BY' in WITHIN GROUP.")
+    parser.expect("by", "Expected 'BY' after 'ORDER'.")
+    terms = parser.ordering_terms()
+    parser.close_parenthesis(opening, "Expected ')' after WITHIN GROUP.")
+    if name.lower() not in _PERCENTILES:
+        return arguments, terms
+    if len(terms) != 1 or len(arguments) != 1:
+        raise parser.error(f"{name.lower()} takes one fraction and one ORDER BY term", terms[0].position)
+    descending = (Literal.of(True),) if terms[0].descending else ()
+    return (terms[0].expression, *arguments, *descending), ()
 
 
 _Call: TypeAlias = tuple[str, tuple[Expression, ...]]
