@@ -281,12 +281,7 @@ def aggregate_function_from(
     makes of a value that is not NULL a state that goes on like the one it is the value of, under ``inverse``
     too if ``decode_exact``: then a view needs nothing but what it stores.
     """
-    if not callable(step):
-        raise _misuse(
-            "schema must have implementation (scalar/TVF) or stepFunction+finalizeFunction (aggregate)"
-        )
-    if not callable(finish):
-        raise _misuse("aggregate schema.finalizeFunction must be a function")
+    _check_callable(step, finish)
     minimum, maximum = _arity(step, arguments, leading=1)
     result, nullable = _returned(finish, returns)
     start, finished = _starter(initial), _giving_values(finish, result, nullable)
@@ -321,6 +316,15 @@ def aggregate_function_from(
         hidden=hidden,
         flags=flags,
     )
+
+
+def _check_callable(step: object, finish: object) -> None:
+    if not callable(step):
+        raise _misuse(
+            "schema must have implementation (scalar/TVF) or stepFunction+finalizeFunction (aggregate)"
+        )
+    if not callable(finish):
+        raise _misuse("aggregate schema.finalizeFunction must be a function")
 
 
 def _by_rows(step: Callable[..., Any]) -> Callable[[Any, tuple[Value, ...]], Any]:
