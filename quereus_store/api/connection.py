@@ -186,6 +186,10 @@ class Connection(BoundToProcess):
         Chapter: views-and-maintained-tables, section 16.
         """
         self._check_open()
+        if not isinstance(changes, Iterable):
+            raise sql_error(
+                StatusCode.MISUSE, f"row changes are an iterable of them, not {type(changes).__name__}"
+            )
         listed = list(changes)
         if listed:
             self._ready()

@@ -103,6 +103,8 @@ class Attachments:
         engine = self._engine
         if self._open is None:
             raise sql_error(StatusCode.UNSUPPORTED, "this engine opens no files: ATTACH takes a connection")
+        if not name:
+            raise sql_error(StatusCode.ERROR, "a database is attached under a name")
         with self._lock:
             if engine.current_catalog().schema(name) is not None or fold(name) == "committed":
                 raise sql_error(StatusCode.ERROR, f"database {name} is already in use")

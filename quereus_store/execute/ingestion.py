@@ -21,10 +21,11 @@ Chapter: views-and-maintained-tables, section 16.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from quereus_store.errors import Error, StatusCode, sql_error
@@ -37,6 +38,21 @@ from quereus_store.execute.transactions import Transaction
 from quereus_store.modules.contract import Row
 from quereus_store.schema.manager import MAIN
 from quereus_store.schema.objects import Catalog, Operation, TableSchema
+from quereus_store.types.logical import (
+    BLOB,
+    BOOLEAN,
+    DATE,
+    DATETIME,
+    INTEGER,
+    NUMERIC,
+    REAL,
+    TEXT,
+    TIME,
+    TIMESPAN,
+    TIMESTAMP,
+    LogicalType,
+)
+from quereus_store.types.values import RANK_OF_CLASS
 
 if TYPE_CHECKING:
     from quereus_store.execute.session import Session
@@ -46,6 +62,18 @@ Image: TypeAlias = Sequence[object]
 
 _Place: TypeAlias = tuple[str, str, str]
 """Schema, table and operation of a change."""
+
+_ANY_CLASS: frozenset[type] = frozenset(RANK_OF_CLASS)
+_NUMBERS: frozenset[type] = frozenset({NoneType, bool, int, float})
+_TEXTS: frozenset[type] = frozenset({NoneType, str})
+_CLASSES: Mapping[LogicalType, frozenset[type]] = MappingProxyType(
+    {
+        **dict.fromkeys((INTEGER, REAL, NUMERIC, BOOLEAN, TIMESTAMP), _NUMBERS),
+        **dict.fromkeys((TEXT, DATE, TIME, DATETIME, TIMESPAN), _TEXTS),
+        BLOB: frozenset({NoneType, bytes}),
+    }
+)
+"""Python classes of what programs of maintained tables can work with, by the type of a column."""
 
 _NAME = "ingestExternalRowChanges"
 _OPERATIONS = {operation.value: operation for operation in Operation}
@@ -154,6 +182,9 @@ def _as_logged(catalog: Catalog, changes: Iterable[ExternalChange]) -> list[Chan
 def _place(change: ExternalChange) -> _Place:
     if not isinstance(change, ExternalChange):
         raise _misuse(f"a change is an ExternalChange, not {type(change).__name__}")
+    for label, name in (("schema", change.schema_name), ("table", change.table_name), ("op", change.op)):
+        if not isinstance(name, str):
+            raise _misuse(f"the {label} of a change is a str, not {type(name).__name__}")
     return change.schema_name, change.table_name, change.op
 
 
@@ -184,11 +215,18 @@ def _images(table: TableSchema, op: str, label: str, images: Sequence[Image | No
     for image in images:
         if image is None:
             raise _misuse(f"{label} is required for op '{op}'")
+        if not isinstance(image, Sequence) or isinstance(image, str | bytes):
+            raise _misuse(f"{label} is a sequence of values, not {type(image).__name__}")
         if len(image) != width:
             raise _misuse(
                 f"{label} arity {len(image)} does not match '{table.qualified_name}' column count {width}"
             )
         found.append(tuple(image))
+    for column, values in zip(table.columns, zip(*found, strict=True), strict=True):
+        strange = set(map(type, values)) - _CLASSES.get(column.type, _ANY_CLASS)
+        if strange:
+            kind = min(one.__name__ for one in strange)
+            raise _misuse(f"{label} has a value of {kind} for column '{column.name}' ({column.type})")
     return found
 
 

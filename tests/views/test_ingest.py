@@ -162,6 +162,25 @@ def test_no_report_is_nothing(con: Connection) -> None:
     assert con.ingest_external_row_changes(iter(()), assertion_failures="report") == []
 
 
+WRONG_KINDS: list[tuple[tuple[Any, ...], str]] = [
+    ((None, "insert", None, (1, "oil", 2)), "the table of a change is a str, not NoneType"),
+    (("tank", ["insert"], None, (1, "oil", 2)), "the op of a change is a str, not list"),
+    (("tank", "insert", None, (1, "oil", 2), 3), "the schema of a change is a str, not int"),
+    (("tank", "insert", None, 5), "newRow is a sequence of values, not int"),
+    (("tank", "delete", "oil"), "oldRow is a sequence of values, not str"),
+    (("tank", "insert", None, (1, "oil", "2")), "newRow has a value of str for column 'litres' (INTEGER)"),
+    (("tank", "insert", None, (1, [], 2)), "newRow has a value of list for column 'kind' (TEXT)"),
+    (("tank", "delete", (1, "oil", object())), "oldRow has a value of object for column 'litres' (INTEGER)"),
+]
+
+
+def test_what_is_no_iterable_of_reports(con: Connection) -> None:
+    for changes in (None, 5, ExternalChange("tank", "delete", (1, "oil", 2))):
+        with pytest.raises(Error, match="row changes are an iterable of them") as raised:
+            con.ingest_external_row_changes(changes)  # type: ignore[arg-type]
+        assert raised.value.code is StatusCode.MISUSE
+
+
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
@@ -184,6 +203,10 @@ def test_no_report_is_nothing(con: Connection) -> None:
         (ExternalChange("tank", "insert"), StatusCode.MISUSE, "newRow is required for op 'insert'"),
         (ExternalChange("x", "delete", (1,)), StatusCode.NOTFOUND, "table 'main.x' not found"),
         ({"table_name": "tank"}, StatusCode.MISUSE, "a change is an ExternalChange, not dict"),
+        *(
+            (ExternalChange(*wrong), StatusCode.MISUSE, message)
+            for wrong, message in WRONG_KINDS  # type: ignore[misc]
+        ),
     ],
 )
 def test_what_is_no_report_is_told_before_anything_follows(
