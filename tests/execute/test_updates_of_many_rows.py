@@ -69,3 +69,19 @@ def test_integers_among_reals_become_reals(con):
     con.executemany("insert into t values (?, ?, ?)", [(-4, "d", True), (-5, "e", None), (-6, "f", "1.5")])
     rows = con.execute("select price from t where id < 0 order by id desc").fetchall()
     assert [repr(price) for (price,) in rows] == ["1.0", "2.5", "inf", "1.0", "None", "1.5"]
+
+
+def test_keys_move_where_a_partial_index_has_none_of_the_rows(con):
+    con.execute("create index t_negative on t (price desc) where price < 0")
+    con.execute("begin")
+    con.execute("update t set id = id + 10000 where price <= 10")
+    con.execute("update t set price = 0.0 - price where id = 10040")
+    con.execute("update t set id = id + 10000, code = code || 'x'")
+    assert con.execute("select id, price from t where price < 0").fetchall() == [(20040, -10.0)]
+    assert con.execute("select id, code from t where code = 'c04996x'").fetchall() == [(14284, "c04996x")]
+    con.execute("update t set price = null")
+    con.execute("update t set id = 0 - id")
+    assert con.execute("select count(*) from t where price < 0 or price > 10").fetchone() == (0,)
+    assert con.execute("select count(*), max(id) from t").fetchone() == (ROWS, -10041)
+    con.execute("rollback")
+    assert con.execute("select count(*) from t where price > 10").fetchone() == (ROWS - 41,)

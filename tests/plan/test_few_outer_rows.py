@@ -45,6 +45,10 @@ LOOKED_UP = [
     ("not exists (select 1 from crew c where c.ship = s.id and c.pay <> s.id)", "INDEX JOIN anti"),
     ("not exists (select 1 from visit v where v.port = s.id and v.fee % 2 = 0)", "INDEX JOIN anti"),
     ("s.id in (select v.port from visit v where v.fee > 10)", "INDEX JOIN semi"),
+    # What another key could serve is no reason to read all that it finds.
+    ("s.id in (select v.port from visit v where v.id > 10)", "INDEX JOIN semi"),
+    ("exists (select 1 from visit v where v.port = s.id and v.id between 5 and 5000)", "INDEX JOIN semi"),
+    ("not exists (select 1 from crew c where c.ship = s.id and c.ship > 9 and c.pay > 0)", "INDEX JOIN anti"),
 ]
 
 

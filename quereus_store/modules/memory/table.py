@@ -454,9 +454,12 @@ def _replace_entries(
     keys: list[Any],
     rows: Sequence[Row],
 ) -> None:
-    """Change many rows of a tree; raises DuplicateKey with the tree half changed."""
+    """Change many rows of a tree, where a key of None stands for no entry.
+
+    Raises DuplicateKey with the tree half changed.
+    """
     log = transaction.log
-    if old_keys == keys:
+    if old_keys == keys and None not in keys:
         log(*tree.replace_many(*sort_by_key(keys, rows)))
         return
     same = [key is not None and key == before for before, key in zip(old_keys, keys, strict=True)]

@@ -324,8 +324,12 @@ def _known_share(column: BoundExpression, context: RuleContext) -> float | None:
 
 
 def _bare_table(plan: nodes.PlanNode) -> tuple[nodes.TableScan | None, BoundExpression | None]:
-    if isinstance(plan, nodes.TableScan):
-        return plan, None
-    if isinstance(plan, nodes.Filter) and isinstance(plan.input, nodes.TableScan):
-        return plan.input, plan.predicate
-    return None, None
+    """The table that a plan reads, and what it asks of its rows, be it by an access path or a filter."""
+    asked: list[BoundExpression] = []
+    if isinstance(plan, nodes.Filter):
+        asked = conjuncts(plan.predicate)
+        plan = plan.input
+    if isinstance(plan, nodes.IndexAccess):
+        asked = [*plan.conditions, *asked]
+        plan = nodes.TableScan(plan.columns, plan.table, plan.positions, plan.alias, plan.committed)
+    return (plan, conjunction(asked)) if isinstance(plan, nodes.TableScan) else (None, None)
