@@ -18,7 +18,7 @@ from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database
-from quereus_store.api.hints import add_hint
+from quereus_store.api.hints import add_file_hint, add_hint
 from quereus_store.api.opening import open_database
 from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
 from quereus_store.execute.assertions import AssertionFailure
@@ -54,7 +54,12 @@ def connect(
     database, cannot be opened or is of a newer format.
     """
     timeout, cached_statements = _checked(timeout, cached_statements)
-    opened = open_database(os.fsdecode(database), backend, options)
+    path = os.fsdecode(database)
+    try:
+        opened = open_database(path, backend, options)
+    except Error as error:
+        add_file_hint(error, path)
+        raise
     try:
         return Connection(opened, timeout=timeout, autocommit=autocommit, cached_statements=cached_statements)
     finally:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+FILES: Mapping[bytes, str] = MappingProxyType({b"SQLite format 3\0": "SQLite", b"DUCK": "DuckDB"})
+
 CATALOGS = frozenset(
     {"sqlite_master", "sqlite_schema", "sqlite_temp_master", "information_schema", "pg_catalog"}
 )

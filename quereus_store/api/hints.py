@@ -19,7 +19,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 
 from quereus_store.api import foreign
-from quereus_store.errors import Error
+from quereus_store.errors import Error, StatusCode
 from quereus_store.functions.registry import Function, FunctionRegistry
 from quereus_store.schema.objects import Catalog, Schema, TableSchema, ViewSchema, fold
 
@@ -38,6 +38,17 @@ def add_hint(error: Error, sql: str, catalog: Callable[[], Catalog], functions: 
                 if said is not None:
                     error.add_note(f"hint: {said}")
             return
+
+
+def add_file_hint(error: Error, path: str) -> None:
+    """Give the error of opening a file a note, if the file is another database's."""
+    if error.code is not StatusCode.NOTADB:
+        return
+    with suppress(OSError), open(path, "rb") as file:
+        head = file.read(16)
+        name = next((name for magic, name in foreign.FILES.items() if magic in head), None)
+        if name is not None:
+            error.add_note(f"hint: it is a {name} file; quereus import loads tables from CSV and JSON lines")
 
 
 def _at(error: Error, sql: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import pickle
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +124,23 @@ def test_hints_for_later_lines_and_scripts(con: quereus_store.Connection) -> Non
         con.executescript("select 1;\nselect *\nform crew;")
     assert caught.value.__notes__ == ["hint: did you mean from?"]
     assert pickle.loads(pickle.dumps(caught.value)).__notes__ == caught.value.__notes__
+
+
+def test_files_of_other_databases(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("create table t (id integer primary key)")
+    before = path.read_bytes()
+    with pytest.raises(Error) as caught:
+        quereus_store.connect(path)
+    assert caught.value.__notes__ == [
+        "hint: it is a SQLite file; quereus import loads tables from CSV and JSON lines"
+    ]
+    assert path.read_bytes() == before
+    path.write_bytes(b"neither")
+    with pytest.raises(Error) as caught:
+        quereus_store.connect(path)
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_the_translated_words_work(con: quereus_store.Connection) -> None:
