@@ -1,7 +1,7 @@
 """Queries over three to five tables: what the planner reorders, and what it must not.
 
 Inner joins as JOIN and as comma lists, equalities between any of the tables, outer joins in
-between, conditions on one table, all columns as they were written.
+between, conditions on one table, ORs of conditions on several, all columns as they were written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Joining(Seeks):
                 where.append("({})")
                 parts.append(self.condition(alias, table))
         where.append("({})")
-        parts.append(self.conjunct(*self.choices.one_of(named)))
+        parts.append(
+            self._either(named) if self.choices.chance(40) else self.conjunct(*self.choices.one_of(named))
+        )
         columns = [
             (f"{alias}.{column.name}", column.type) for alias, table in named for column in table.columns
         ]
@@ -57,6 +59,20 @@ class Joining(Seeks):
             body = f"select {names} from {text} where {' and '.join(where)}"
             made = Query(*self._sides(body, parts), types)
         return Query(made.quereus, made.sqlite, made.types, dict(self.parameters.values), made.ordered)
+
+    def _either(self, named: list[tuple[str, Table]]) -> Expr:
+        """An OR whose branches share conditions or say something of several tables."""
+        pool = [self.conjunct(*self.choices.one_of(named)) for _ in range(2 + self.choices.below(3))]
+        number = 1 + self.choices.below(len(named) - 1)
+        pool += [Expr(tie := self._tie(named, number), tie, "bool")] * 2
+        shared = [self.choices.one_of(pool)] if self.choices.chance(60) else []
+        branches = []
+        for _ in range(2 + self.choices.below(2)):
+            branch = [self.choices.one_of(pool) for _ in range(self.choices.below(3))]
+            place = self.choices.below(len(branch) + 1)
+            branch = [*branch[:place], *shared, *branch[place:]] or pool[:1]
+            branches.append(same(" and ".join(["{}"] * len(branch)), "bool", *branch))
+        return same(" or ".join(["({})"] * len(branches)), "bool", *branches)
 
     @staticmethod
     def _sides(body: str, parts: list[Expr]) -> tuple[str, str]:
