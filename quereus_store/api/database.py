@@ -118,15 +118,20 @@ class Database(BoundToProcess):
         Reads the whole database, and those attached to it, and changes nothing.
         """
         findings: list[Finding] = []
-        for module in self.modules.values():
-            if not isinstance(module, StoreModule):
-                continue
-            snapshot = module.begin_read()
-            try:
-                findings += check_store(module, snapshot)
-            finally:
-                snapshot.rollback()
-        return findings + self._check_views()
+        # No database is detached meanwhile.
+        view = ReadView(self.engine)
+        try:
+            for module in self.modules.values():
+                if not isinstance(module, StoreModule):
+                    continue
+                snapshot = module.begin_read()
+                try:
+                    findings += check_store(module, snapshot)
+                finally:
+                    snapshot.rollback()
+            return findings + self._check_views()
+        finally:
+            view.release()
 
     def _check_views(self) -> list[Finding]:
         """Maintained tables against their bodies."""
@@ -295,12 +300,17 @@ class Database(BoundToProcess):
             )
         if not isinstance(what, str) and parameters is not None:
             scope = scope.bind_parameters(parameters)
-        tables = watched_tables(scope, self.catalog, self.engine.collations)
-        if not tables:
-            LOGGER.warning("watch: no table is watched, so nothing will ever be told")
-        if handler is not None:
-            return watch_with(self.engine.notifier, tables, handler)
-        return watch_stream(self.engine.notifier, tables, queue_size)
+        # No database is detached between the two.
+        view = ReadView(self.engine)
+        try:
+            tables = watched_tables(scope, view.catalog, self.engine.collations)
+            if not tables:
+                LOGGER.warning("watch: no table is watched, so nothing will ever be told")
+            if handler is not None:
+                return watch_with(self.engine.notifier, tables, handler)
+            return watch_stream(self.engine.notifier, tables, queue_size)
+        finally:
+            view.release()
 
     def notify_external_change(self, table: str, schema: str = "main") -> None:
         """Tell the watches of a table that another process, or the program itself, has changed its rows."""

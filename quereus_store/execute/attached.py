@@ -163,9 +163,10 @@ class Attachments:
                 self._remove(database)
 
     def _remove(self, database: AttachedDatabase) -> None:
+        # First: whoever looks for changes of what is watched finds the database attached, or no watch of it.
+        self._engine.notifier.forget_schema(database.name)
         self.databases = {key: each for key, each in self.databases.items() if each is not database}
         self._joined.clear()
-        self._engine.notifier.forget_schema(database.name)
         self._let_go(database)
 
     def _let_go(self, database: AttachedDatabase) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -491,3 +492,39 @@ def test_nothing_is_left_open_by_a_database_in_memory(other: Path) -> None:
     assert isinstance(con.database.modules["aux.store"], StoreModule)
     con.close()
     assert [place for place in _OPEN._open if place[1] == str(other)] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "work"),
+    [
+        ("quereus_store.api.database.check_store", lambda database: database.check()),
+        (
+            "quereus_store.api.database.watched_tables",
+            lambda database: database.watch("select * from aux.child", print),
+        ),
+        (
+            "quereus_store.execute.notification.notifier._Counter.read_now",
+            lambda database: database.look_for_foreign_changes(),
+        ),
+    ],
+)
+def test_what_reads_it_without_a_connection_keeps_it_attached(
+    step: str, work: Callable[[Any], Any], con: Connection, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    con.execute("attach ? as aux", (str(other),))
+    con.database.watch("select * from aux.parent", print)
+    original = pkgutil.resolve_name(step.rpartition(".")[0])
+    name = step.rpartition(".")[2]
+    before, tries = getattr(original, name), []
+
+    def meanwhile(*arguments: Any) -> Any:
+        tries.append(refused(StatusCode.BUSY, "still reads it", lambda: con.execute("detach aux")))
+        return before(*arguments)
+
+    monkeypatch.setattr(original, name, meanwhile)
+    work(con.database)
+    assert tries
+    monkeypatch.undo()
+    con.execute("detach aux")
+    assert con.database.check() == []
+    assert not con.database.look_for_foreign_changes()

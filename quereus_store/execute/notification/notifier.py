@@ -44,6 +44,7 @@ from quereus_store.execute.notification.events import (
 )
 from quereus_store.execute.notification.images import Tellers
 from quereus_store.execute.notification.matching import NetChanges, TableKey, WatchedTable, matches
+from quereus_store.execute.transactions import ReadView
 from quereus_store.modules.contract import ChangeCounting
 from quereus_store.schema.changes import changes
 from quereus_store.schema.manager import MAIN
@@ -178,7 +179,11 @@ class Notifier:
             self._warn_of_many(kind)
         if tables:
             # Outside of the lock, which a thread that commits may want while it holds ``publishing``.
-            self._count_from_now(tables)
+            try:
+                self._count_from_now(tables)
+            except BaseException:
+                self.remove(subscription)
+                raise
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
@@ -298,13 +303,18 @@ class Notifier:
     def look_for_foreign_changes(self) -> bool:
         """Whether another process has changed a watched table since; its watches count as touched then."""
         counted = _Counted()
-        with self._engine.publishing:
-            for key, counter in list(self._counters.items()):
-                value = counter.read_now()
-                if value != counter.value:
-                    counted.foreign.add(key)
-                counted.values[key] = value
-            foreign = self._settle(counted)
+        # No database is detached meanwhile.
+        view = ReadView(self._engine)
+        try:
+            with self._engine.publishing:
+                for key, counter in list(self._counters.items()):
+                    value = counter.read_now()
+                    if value != counter.value:
+                        counted.foreign.add(key)
+                    counted.values[key] = value
+                foreign = self._settle(counted)
+        finally:
+            view.release()
         if foreign:
             self._tell_of_foreign(foreign)
         return bool(foreign)
