@@ -116,12 +116,16 @@ class Engine:
                 StatusCode.MISUSE,
                 f"module '{module.name}' has no method {', '.join(missing)}, which every module has",
             )
-        self.modules = {**self.modules, fold(module.name): module}
+        with self._loading:
+            if fold(module.name) in self.modules:
+                raise sql_error(StatusCode.MISUSE, f"a module cannot be registered as '{module.name}'")
+            self.modules = {**self.modules, fold(module.name): module}
         module.attach(self)
 
     def remove_module(self, module: Module) -> None:
         """Forget a module whose tables are gone."""
-        self.modules = {name: known for name, known in self.modules.items() if known is not module}
+        with self._loading:
+            self.modules = {name: known for name, known in self.modules.items() if known is not module}
 
     def module(self, name: str) -> Module:
         """The module of that name; raises ERROR when there is none."""
