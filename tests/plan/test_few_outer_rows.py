@@ -175,3 +175,38 @@ def test_a_batch_of_keys_may_hold_many_nulls(backend: str, tmp_path: Path) -> No
         for sql, expected in LOOKED_UP_WITH_NULLS:
             assert "INDEX JOIN" in _plan(con, sql)
             assert con.execute(sql).fetchone() == expected
+
+
+NULLABLE_ON_BOTH_SIDES = (
+    ("select s.id, v.id from ship s join visit v on v.port = s.port", "inner"),
+    ("select s.id, v.id from ship s left join visit v on v.port = s.port and v.fee = s.fee", "left"),
+    ("select s.id, v.id from ship s left join visit v on v.port = s.port and v.id % 2 < 1", "left"),
+    ("select s.id, 0 from ship s where exists (select 1 from visit v where v.port = s.port)", "semi"),
+    ("select s.id, 0 from ship s where not exists (select 1 from visit v where v.port = s.port)", "anti"),
+    ("select s.id, d.size from ship s left join dock d on d.place = s.port", "left"),
+    ("select s.id, 0 from ship s where not exists (select 1 from dock d where d.place = s.port)", "anti"),
+)
+
+
+@pytest.mark.parametrize("backend", ["memory", "lmdb"])
+def test_a_null_on_both_sides_is_no_match_and_no_hindrance(backend: str, tmp_path: Path) -> None:
+    path = ":memory:" if backend == "memory" else str(tmp_path / "k.qdb")
+    with quereus_store.connect(path) as con:
+        con.execute("create table ship (id integer primary key, port integer null, fee integer null)")
+        con.execute("create table visit (id integer primary key, port integer null, fee integer null)")
+        con.execute("create index visit_port on visit (port, fee)")
+        con.execute("create table dock (place integer null primary key, size integer)")
+        ships = [(i, None if i % 4 == 0 else i, None if i % 3 == 0 else i % 5) for i in range(20)]
+        con.executemany("insert into ship values (?, ?, ?)", ships)
+        visits = [(i, None if i % 2 else i // 200, None if i % 3 == 0 else i % 5) for i in range(4000)]
+        con.executemany("insert into visit values (?, ?, ?)", visits)
+        con.executemany("insert into dock values (?, ?)", [(i or None, i) for i in range(3000)])
+        for sql, form in NULLABLE_ON_BOTH_SIDES:
+            hashed = sql.replace("= s.port", "= s.port + 0").replace(".port =", ".port + 0 =")
+            hashed = hashed.replace("d.place =", "d.place + 0 =")
+            assert f"INDEX JOIN {form}" in _plan(con, sql)
+            assert "INDEX JOIN" not in _plan(con, hashed)
+            found = sorted(con.execute(sql).fetchall(), key=repr)
+            assert found == sorted(con.execute(hashed).fetchall(), key=repr)
+            assert found
+            con.explain(sql, analyze=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Any
 
 from quereus_store.errors import Error
@@ -86,3 +87,16 @@ def ranges_of_each(
         return table.ranges(transaction, path, prefixes)
     found = dict(zip(different, table.ranges(transaction, path, different), strict=True))
     return [found[prefix] for prefix in prefixes]
+
+
+def present_keys(find: Callable[..., Sequence[Any]], missing: Any, *arguments: Any) -> Sequence[Any]:
+    """What ``find`` finds for each of its last argument, keys; ``missing`` for those with a NULL.
+
+    In a key NULL is a value like any other, but under ``=`` it matches nothing.
+    """
+    *others, keys = arguments
+    present = [None not in key for key in keys]
+    if all(present):
+        return find(*others, keys)
+    found = iter(find(*others, list(compress(keys, present))))
+    return [next(found) if there else missing for there in present]

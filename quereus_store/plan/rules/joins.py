@@ -3,7 +3,8 @@
 Equalities between the sides become hash keys if equal keys mean equal values;
 what is left of the condition is tested on the pairs.  Where the right side is a
 table with a key over the compared columns and the left side is small against
-it, its rows are looked up in batches instead.  An inner join takes its smaller
+it, its rows are looked up in batches instead (but for keys that are NULL, which
+match nothing).  An inner join takes its smaller
 side as the one to hash.  Sides that both come in the order of a key are merged.
 """
 
@@ -296,9 +297,7 @@ def _lookup(
     usable = [
         pair
         for pair in pairs
-        if isinstance(pair.right, ColumnRef)
-        and not (pair.right.nullable and pair.left.nullable)
-        and seekable(pair.right.type, pair.left.type, "=")
+        if isinstance(pair.right, ColumnRef) and seekable(pair.right.type, pair.left.type, "=")
     ]
     if not usable:
         return None

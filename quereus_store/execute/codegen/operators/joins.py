@@ -17,7 +17,7 @@ from quereus_store.execute.codegen import kernels
 from quereus_store.execute.codegen.compiler import QueryCompiler, operator
 from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
-from quereus_store.execute.codegen.lookups import ranges_of_each
+from quereus_store.execute.codegen.lookups import present_keys, ranges_of_each
 from quereus_store.execute.codegen.operators.rows import add_condition
 from quereus_store.execute.codegen.operators.scans import table_rows
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
@@ -486,10 +486,14 @@ def index_join(compiler: QueryCompiler, node: nodes.IndexJoin) -> Pipeline:
     transaction = compiler.transaction(node.inner.table, node.inner.committed)
     point = node.inner.access.path.kind is AccessKind.POINT
     if point:
-        call = f"{table}.points({transaction}, {keys})"
+        find, arguments = f"{table}.points", [transaction, keys]
     else:
         path = module.bind("path", node.inner.access.path)
-        call = f"{module.helper(ranges_of_each)}({table}, {transaction}, {path}, {keys})"
+        find, arguments = module.helper(ranges_of_each), [table, transaction, path, keys]
+    if any(part.nullable for part in node.inner.prefix):
+        missing = "None" if point else "()"
+        find, arguments = module.helper(present_keys), [find, missing, *arguments]
+    call = f"{find}({', '.join(arguments)})"
     left.per_batch += [f"{keys} = [{key} for {left.loop.target} in {batch}]", f"{found} = {call}"]
     if compiler.meters is not None:
         left.per_batch.append(compiler.meters.found(module, node.inner, found, point))
