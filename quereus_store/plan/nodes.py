@@ -270,7 +270,7 @@ class FrameExclusion(StrEnum):
 
 @record(frozen=True, slots=True)
 class Frame:
-    """A window frame; offsets are expressions without columns."""
+    """A window frame; offsets are expressions without columns, ``positions`` where they stand."""
 
     unit: FrameUnit
     start: FrameBound
@@ -278,6 +278,9 @@ class Frame:
     start_offset: BoundExpression | None = None
     end_offset: BoundExpression | None = None
     exclusion: FrameExclusion = FrameExclusion.NO_OTHERS
+    positions: tuple[SourcePosition | None, SourcePosition | None] = field(
+        default=(None, None), compare=False
+    )
 
 
 @record(frozen=True, slots=True)

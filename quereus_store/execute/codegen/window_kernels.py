@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from quereus_store.errors import SourcePosition
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.functions.windows import (
     FrameSpecification,
@@ -20,7 +21,7 @@ from quereus_store.functions.windows import (
 )
 from quereus_store.functions.windows import peers_of as peers_of_rows
 from quereus_store.modules.contract import Row
-from quereus_store.types import truth
+from quereus_store.types import LogicalType, truth
 
 NO_OFFSET = object()
 """Stands for the offset of a bound that has none."""
@@ -55,13 +56,21 @@ class WindowTask:
 
 
 def frame(
-    unit: str, start: str, end: str, exclusion: str, start_offset: Any, end_offset: Any
+    unit: str,
+    start: str,
+    end: str,
+    exclusion: str,
+    start_offset: Any,
+    end_offset: Any,
+    measured: LogicalType | None = None,
+    positions: tuple[SourcePosition | None, SourcePosition | None] = (None, None),
 ) -> FrameSpecification:
-    """A frame clause with its offsets checked; raises ERROR for a bad one."""
+    """A frame clause with its offsets checked; raises ERROR for a bad one, at its place of ``positions``."""
     first, last = (
-        0 if value is NO_OFFSET else frame_offset(value, unit) for value in (start_offset, end_offset)
+        0 if value is NO_OFFSET else frame_offset(value, unit, measured, position)
+        for value, position in zip((start_offset, end_offset), positions, strict=True)
     )
-    return FrameSpecification(unit, start, end, first, last, exclusion)
+    return FrameSpecification(unit, start, end, first, last, exclusion, measured)
 
 
 def window_values(

@@ -24,6 +24,7 @@ from quereus_store.functions.arguments import whole_number_of
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.functions.windows import peers_of
 from quereus_store.types import truth
+from quereus_store.types.temporal.duration import Duration
 from quereus_store.types.values import Value
 
 _FARTHEST = BATCH_SIZE
@@ -199,7 +200,8 @@ def _nearby(task: WindowTask, partition: LargePartition) -> Values | None:
     sides = (frame.start, frame.end)
     if frame.unit != "rows" or any(side.startswith("unbounded") for side in sides):
         return None
-    reach = int(max(frame.start_offset, frame.end_offset))
+    offsets = (frame.start_offset, frame.end_offset)
+    reach = max(int(offset) for offset in offsets if not isinstance(offset, Duration))
     return _within_reach(task, partition, reach) if reach <= _FARTHEST else None
 
 

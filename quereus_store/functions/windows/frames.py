@@ -6,7 +6,8 @@ partition at once. In every such pair both lists never fall from row to row.  Al
 that: a frame that only moves forward can be followed by counting rows in and out.
 
 Units: ``rows`` counts rows, ``groups`` counts groups of peers, ``range`` measures the distance of the first
-order key.  A key that is no number has no distance; its frame reaches over its peers.
+order key, between numbers or, with a duration for an offset, between moments.  A key that has no distance is
+a frame's end where its peers end.
 """
 
 from __future__ import annotations
@@ -15,17 +16,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, groupby, islice, repeat
+from itertools import accumulate, chain, groupby, islice, repeat
 from math import isfinite
 from operator import eq
 from typing import Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.functions.arguments import Number
+from quereus_store.types.conversion import ConversionFailure, converted
+from quereus_store.types.logical import TIMESPAN, LogicalType
+from quereus_store.types.temporal.distances import MEASURED_TYPES, distance_keys, moved_keys
+from quereus_store.types.temporal.duration import Duration, parse_iso_duration
 from quereus_store.types.values import Value, to_text
 
 Bounds = list[int]
 Part = tuple[Bounds, Bounds]
+Offset = Number | Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +68,55 @@ class FrameSpecification:
     """A frame clause with its offsets evaluated.
 
     ``unit``: rows, range, groups.  ``start`` and ``end``: unbounded preceding, preceding, current row,
-    following, unbounded following.  ``exclusion``: no others, current row, group, ties.
+    following, unbounded following.  ``exclusion``: no others, current row, group, ties.  ``measured`` is the
+    type of the order key that offsets measure; it matters where they are durations.
     """
 
     unit: str = "range"
     start: str = "unbounded preceding"
     end: str = "current row"
-    start_offset: Number = 0
-    end_offset: Number = 0
+    start_offset: Offset = 0
+    end_offset: Offset = 0
     exclusion: str = "no others"
+    measured: LogicalType | None = None
 
 
-def frame_offset(value: Value, unit: str) -> Number:
-    """Check an offset: a non-negative integer, for ``range`` any non-negative number; raises ERROR."""
+def frame_offset(
+    value: Value,
+    unit: str,
+    measured: LogicalType | None = None,
+    position: SourcePosition | None = None,
+) -> Offset:
+    """Check an offset: a non-negative integer, for ``range`` any non-negative number.
+
+    For ``range`` over moments (``measured``) a text is a duration, which must not be negative either.
+    Raises ERROR at ``position``.
+    """
     if type(value) is float and value.is_integer():
         value = int(value)
     accepted = (int, float) if unit == "range" else (int,)
     if isinstance(value, accepted) and type(value) is not bool and value >= 0:
         return value
+    wanted = "integer"
+    if unit == "range" and type(value) is str and measured in MEASURED_TYPES:
+        wanted = "duration"
+        duration = _duration_of(value)
+        if duration is not None and duration.total_nanoseconds >= 0:
+            return duration
     raise sql_error(
-        StatusCode.ERROR, f"Invalid window frame offset: {to_text(value)}. Must be a non-negative integer."
+        StatusCode.ERROR,
+        f"Invalid window frame offset: {to_text(value)}. Must be a non-negative {wanted}.",
+        position,
     )
+
+
+def _duration_of(text: str) -> Duration | None:
+    """The duration that a TIMESPAN column would hold for a text."""
+    try:
+        canonical = converted(text, TIMESPAN)
+    except ConversionFailure:
+        return None
+    return parse_iso_duration(canonical) if type(canonical) is str else None
 
 
 def peers_of(size: int, keys: Sequence[Any] | None) -> Peers:
@@ -115,6 +149,8 @@ def frames_of(
     """
     size = len(peers.starts)
     axis = _AXES[specification.unit](peers, distances, descending)
+    if isinstance(specification.start_offset, Duration) or isinstance(specification.end_offset, Duration):
+        axis = _moments_axis(peers, distances or (), descending, specification.measured, axis)
     starts = _bounds(axis, specification.start, specification.start_offset, False, size)
     ends = _bounds(axis, specification.end, specification.end_offset, True, size)
     ends = list(map(max, starts, ends))
@@ -122,15 +158,17 @@ def frames_of(
 
 
 # An axis answers where the frame bound ``offset`` away lies: (offset, whether it is the end) -> bounds.
-_Axis = Callable[[Number, bool], Bounds]
+_Axis = Callable[[Any, bool], Bounds]
 
 
-def _bounds(axis: _Axis, bound: str, offset: Number, is_end: bool, size: int) -> Bounds:
+def _bounds(axis: _Axis, bound: str, offset: Offset, is_end: bool, size: int) -> Bounds:
     if bound == "unbounded preceding":
         return [0] * size
     if bound == "unbounded following":
         return [size] * size
     sign = {"preceding": -1, "current row": 0, "following": 1}[bound]
+    if isinstance(offset, Duration):
+        return axis(offset.negated() if sign < 0 else offset, is_end)
     return axis(sign * offset, is_end)
 
 
@@ -179,6 +217,43 @@ def _range_axis(peers: Peers, distances: Sequence[Value] | None, descending: boo
         bounds[first : first + len(numbers)] = [
             first + search(numbers, limit) for limit in _moved(numbers, offset)
         ]
+        return bounds
+
+    return axis
+
+
+def _moments_axis(
+    peers: Peers,
+    distances: Sequence[Value],
+    descending: bool,
+    measured: LogicalType | None,
+    numbers_axis: _Axis,
+) -> _Axis:
+    """An axis that takes durations, too.
+
+    The calendar may move a later moment before an earlier one (a month and some hours from the end of
+    January), but the bounds of frames never fall: such a row begins or ends where the row before it does.
+    """
+    assert measured is not None
+    keys = distance_keys(measured, distances)
+    places = [place for place, key in enumerate(keys) if key is not None]
+    found: list[int] = [key for key in keys if key is not None]
+    edges = (peers.starts, peers.ends)
+
+    def axis(offset: Offset, is_end: bool) -> Bounds:
+        if not isinstance(offset, Duration):
+            return numbers_axis(offset, is_end)
+        bounds = list(edges[is_end])
+        if not found:
+            return bounds
+        moved = moved_keys(measured, found, offset.negated() if descending else offset)
+        ascending = found
+        if descending:
+            ascending, moved = [-key for key in found], [-key for key in moved]
+        search = bisect_right if is_end else bisect_left
+        stops = [*places, places[-1] + 1]
+        for place, limit in zip(places, accumulate(moved, max), strict=True):
+            bounds[place] = stops[search(ascending, limit)]
         return bounds
 
     return axis

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quereus_store.errors import StatusCode, sql_error
+from quereus_store.errors import SourcePosition, StatusCode, sql_error
 from quereus_store.functions.registry import AggregateFunction
-from quereus_store.functions.windows import check_window_call
+from quereus_store.functions.windows import check_window_call, frame_offset
 from quereus_store.plan.binder.calls import bind_aggregate, collation_name, sort_term
 from quereus_store.plan.binder.context import Environment
 from quereus_store.plan.binder.expressions import ExpressionBinder, binds
@@ -33,6 +33,7 @@ from quereus_store.plan.nodes import (
 from quereus_store.schema.objects import fold
 from quereus_store.sql import nodes
 from quereus_store.types import LogicalType, merge_types
+from quereus_store.types.temporal.distances import MEASURED_TYPES
 
 
 @dataclass(slots=True)
@@ -195,21 +196,33 @@ def _frame(binder: ExpressionBinder, frame: nodes.WindowFrame | None, order: tup
         raise sql_error(
             StatusCode.ERROR, "RANGE with an offset needs exactly one ORDER BY term", frame.position
         )
+    measured = order[0].expression.type if order else None
     return Frame(
         unit,
         FrameBound(frame.start.kind.value),
         FrameBound(frame.end.kind.value),
-        _offset(binder, frame.start, unit),
-        _offset(binder, frame.end, unit),
+        _offset(binder, frame.start, unit, measured),
+        _offset(binder, frame.end, unit, measured),
         FrameExclusion.NO_OTHERS if frame.exclusion is None else FrameExclusion(frame.exclusion.value),
+        (_offset_position(frame.start), _offset_position(frame.end)),
     )
 
 
-def _offset(binder: ExpressionBinder, bound: nodes.FrameBound, unit: FrameUnit) -> BoundExpression | None:
+def _offset_position(bound: nodes.FrameBound) -> SourcePosition | None:
+    return bound.position if bound.offset is None else bound.offset.position or bound.position
+
+
+def _offset(
+    binder: ExpressionBinder,
+    bound: nodes.FrameBound,
+    unit: FrameUnit,
+    measured: LogicalType | None,
+) -> BoundExpression | None:
+    """A bound's offset, checked as far as it is known; ``measured``: the type that RANGE measures."""
     node = bound.offset
     if node is None:
         return None
-    position = node.position or bound.position
+    position = _offset_position(bound)
     if mentions_columns(node):
         raise sql_error(
             StatusCode.UNSUPPORTED, "Window frame offsets must be constant numeric literals", position
@@ -219,6 +232,9 @@ def _offset(binder: ExpressionBinder, bound: nodes.FrameBound, unit: FrameUnit) 
     if isinstance(literal, nodes.Literal):
         value: Any = literal.value
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        if unit is FrameUnit.RANGE and isinstance(value, str) and not negative and measured in MEASURED_TYPES:
+            frame_offset(value, unit.value, measured, position)
+            return ExpressionBinder(binder.environment, None).bind(node)
         if number and negative:
             value = -value
         if not number:

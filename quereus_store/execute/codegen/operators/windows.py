@@ -124,16 +124,21 @@ def _task(
         recipe = order_key(call.arguments[0].type, False, compiler.services.collation(call.using))
         if not recipe.is_plain:
             key = f"lambda value: {module.render(recipe.template, 'value')}"
+    specification = _frame(compiler, node, frame)
     return (
-        f"{module.helper(window_kernels.WindowTask)}({function}, {arguments!r}, {_frame(compiler, frame)},"
+        f"{module.helper(window_kernels.WindowTask)}({function}, {arguments!r}, {specification},"
         f" {keep}, {distance}, {descending}, {call.ignore_nulls}, {key})"
     )
 
 
-def _frame(compiler: QueryCompiler, frame: nodes.Frame) -> str:
+def _frame(compiler: QueryCompiler, node: nodes.Window, frame: nodes.Frame) -> str:
     module = compiler.module
     none = module.bind("no_offset", window_kernels.NO_OFFSET)
     start = constant_value(compiler, frame.start_offset) if frame.start_offset else none
     end = constant_value(compiler, frame.end_offset) if frame.end_offset else none
     kinds = (frame.unit.value, frame.start.value, frame.end.value, frame.exclusion.value)
-    return f"{module.helper(window_kernels.frame)}({', '.join(map(repr, kinds))}, {start}, {end})"
+    source = f"{module.helper(window_kernels.frame)}({', '.join(map(repr, kinds))}, {start}, {end}"
+    if not frame.start_offset and not frame.end_offset:
+        return f"{source})"
+    measured = module.bind("measured", node.order[0].expression.type if node.order else None)
+    return f"{source}, {measured}, {module.bind('places', frame.positions)})"
