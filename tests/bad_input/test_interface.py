@@ -154,7 +154,8 @@ def test_errors_are_pickled_and_copied(connection: Connection, sql: str) -> None
             error.column,
         )
         assert dict(twin.details) == dict(error.details)
-        assert twin.__notes__ == ["seen in a worker"]
+        assert twin.__notes__ == error.__notes__
+        assert twin.__notes__[-1] == "seen in a worker"
 
 
 def test_an_error_that_points_to_a_living_thing_is_pickled_without_it() -> None:
