@@ -93,6 +93,16 @@ BODIES = (
     "select w.item, w.spelled, b.size from word w join item i on i.id = w.item join box b on b.id = i.box",
     "select id, kind from item where id in (select item from word)",
     "select k, count(*) as c from (select kind as k from item union all select place from box) u group by k",
+    # constants above what no change can be followed through
+    "select distinct 1 as one from item i full join box b on b.id = i.box",
+    "select 1 as one, 2 as two from item i full join box b on b.id = i.box intersect select 1, size from box",
+    "select 'first' as what from (select id from item order by n, id limit 3) x union select place from box",
+    "select distinct 'some' as what from box b left join"
+    " (select id, rank() over (order by n) as r from item) x on x.r = b.size",
+    "select distinct 'lateral' as what from box b left join lateral"
+    " (select i.n from item i where i.box = b.id limit 1) x on true",
+    "select distinct 'k' as what from (with recursive down(k) as (select max(n) from item union"
+    " select k - 1 from down where k > 0) select k from down) x",
 )
 OVER_VIEWS = (
     "select * from v0",

@@ -42,6 +42,8 @@ def _same(plan: Any, scan: Scan) -> Anchors:
 
 def _project(plan: plans.Project, scan: Scan) -> Anchors:
     inner = anchors(plan.input, scan)
+    if not inner:
+        return {}  # also for constants: there is no way down to the changed rows
     found: Anchors = {}
     for column, expression in zip(plan.columns, plan.expressions, strict=True):
         if isinstance(expression, ColumnRef):
