@@ -7,6 +7,8 @@ Arrow's inference, and becomes text where its values are mixed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.errors import StatusCode, sql_error
@@ -14,6 +16,18 @@ from quereus_store.types import to_text
 
 if TYPE_CHECKING:
     from quereus_store.api.cursor import Cursor
+
+ARROW_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "INTEGER": "int64",
+        "REAL": "float64",
+        "TEXT": "string",
+        "BOOLEAN": "bool_",
+        "BLOB": "binary",
+        "JSON": "string",
+    }
+)
+"""Names of the functions of ``pyarrow`` that make the Arrow type of a declared type."""
 
 
 def arrow_table(cursor: Cursor) -> Any:
@@ -30,13 +44,7 @@ def arrow_table(cursor: Cursor) -> Any:
 
 
 def _array(pyarrow: Any, type_name: str, values: list[Any]) -> Any:
-    declared = {
-        "INTEGER": pyarrow.int64(),
-        "REAL": pyarrow.float64(),
-        "TEXT": pyarrow.string(),
-        "BOOLEAN": pyarrow.bool_(),
-        "BLOB": pyarrow.binary(),
-    }.get(type_name)
+    declared = getattr(pyarrow, ARROW_TYPES[type_name])() if type_name in ARROW_TYPES else None
     if type_name == "JSON":
         texts = [None if value is None else json.dumps(value) for value in values]
         return pyarrow.array(texts, pyarrow.string())

@@ -48,7 +48,9 @@ def add_file_hint(error: Error, path: str) -> None:
         head = file.read(16)
         name = next((name for magic, name in foreign.FILES.items() if magic in head), None)
         if name is not None:
-            error.add_note(f"hint: it is a {name} file; quereus import loads tables from CSV and JSON lines")
+            error.add_note(
+                f"hint: it is a {name} file; quereus import loads tables from CSV, JSON and Parquet files"
+            )
 
 
 def _at(error: Error, sql: str) -> str:

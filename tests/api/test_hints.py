@@ -134,7 +134,7 @@ def test_files_of_other_databases(tmp_path: Path) -> None:
     with pytest.raises(Error) as caught:
         quereus_store.connect(path)
     assert caught.value.__notes__ == [
-        "hint: it is a SQLite file; quereus import loads tables from CSV and JSON lines"
+        "hint: it is a SQLite file; quereus import loads tables from CSV, JSON and Parquet files"
     ]
     assert path.read_bytes() == before
     path.write_bytes(b"neither")

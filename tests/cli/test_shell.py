@@ -218,7 +218,12 @@ def test_import_and_export(entered: Callable[..., str], tmp_path: Path) -> None:
     assert "4 rows to all.jsonl" in printed
     assert printed.endswith("\n4\n")
     assert len((tmp_path / "more.rejected.csv").read_text().splitlines()) == 3
-    assert entered(".import more.csv") == "error: usage: .import DATA TABLE\n"
+    assert entered(".import more.csv") == "error: usage: .import DATA TABLE [FORMAT]\n"
+    assert "4 rows to all" in entered(".export crew all psv")
+    assert (tmp_path / "all").read_text().startswith("id|nick|rank\n")
+    assert "4 rows into again" in entered(".import all again psv")
+    assert entered(".import all again xml").startswith("error: unknown format 'xml'; there are csv, ")
+    assert entered(".import - again csv").startswith("error: statements come from standard input")
     assert entered(".import none.csv crew").startswith("error: none.csv")
 
 

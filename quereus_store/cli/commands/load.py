@@ -1,4 +1,4 @@
-"""``quereus import FILE TABLE DATA``: load a CSV or JSON lines file."""
+"""``quereus import FILE TABLE DATA``: load a CSV, JSON or Parquet file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from pathlib import Path
 from quereus_store.cli.connecting import add_file_argument, open_database
 from quereus_store.cli.diagnostics import EXIT_DONE
 from quereus_store.cli.progress import progress_bar
+from quereus_store.cli.transfer.formats import DATA_HELP, add_format_option
 
-HELP = "load a CSV or JSON lines file into a table, which is created when missing"
+HELP = "load a CSV, JSON lines, JSON or Parquet file into a table, which is created when missing"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_file_argument(parser)
     parser.add_argument("table", metavar="TABLE", help="table to load into")
-    parser.add_argument("data", metavar="DATA", type=Path, help="file ending in .csv, .tsv or .jsonl")
+    parser.add_argument("data", metavar="DATA", type=Path, help=DATA_HELP.format("input"))
+    add_format_option(parser)
     parser.add_argument("--encoding", help="encoding of the file (default: by its mark, else utf-8)")
     parser.add_argument("--delimiter", help="field separator of a CSV file (default: guessed)")
     parser.add_argument(
@@ -34,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from quereus_store.cli.transfer.importer import ImportOptions, import_file
 
     settings = ImportOptions(
+        format=options.format,
         encoding=options.encoding,
         delimiter={"\\t": "\t", "tab": "\t"}.get(options.delimiter, options.delimiter),
         nulls=tuple(options.null or ("",)),

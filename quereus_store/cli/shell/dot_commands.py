@@ -66,21 +66,29 @@ def _schema(session: Session, words: Sequence[str]) -> None:
 
 
 def _import(session: Session, words: Sequence[str]) -> None:
-    from quereus_store.cli.transfer.importer import import_file
+    from quereus_store.cli.transfer.formats import STANDARD
+    from quereus_store.cli.transfer.importer import ImportOptions, import_file
 
-    if len(words) != 2:
-        raise CommandError("usage: .import DATA TABLE")
-    report = import_file(session.connection, words[1], Path(words[0]))
+    if len(words) not in (2, 3):
+        raise CommandError("usage: .import DATA TABLE [FORMAT]")
+    path = Path(words[0])
+    if path == STANDARD:
+        raise CommandError("statements come from standard input; quereus import reads data from it")
+    options = ImportOptions(format=words[2] if len(words) == 3 else None)
+    report = import_file(session.connection, words[1], path, options)
     print(report.summary(), file=session.output)
 
 
 def _export(session: Session, words: Sequence[str]) -> None:
     from quereus_store.cli.transfer.exporter import export_file
+    from quereus_store.cli.transfer.formats import STANDARD
 
-    if len(words) != 2:
-        raise CommandError('usage: .export TABLE DATA or .export "select …" DATA')
-    count = export_file(session.connection, words[0], Path(words[1]))
-    print(f"{count:,} rows to {words[1]}", file=session.output)
+    if len(words) not in (2, 3):
+        raise CommandError('usage: .export TABLE DATA [FORMAT] or .export "select …" DATA [FORMAT]')
+    kind = words[2] if len(words) == 3 else None
+    count = export_file(session.connection, words[0], Path(words[1]), format=kind)
+    if Path(words[1]) != STANDARD:
+        print(f"{count:,} rows to {words[1]}", file=session.output)
 
 
 def _read(session: Session, words: Sequence[str]) -> None:
@@ -149,7 +157,7 @@ DOT_COMMANDS: Mapping[str, DotCommand] = MappingProxyType(
     {
         ".tables": DotCommand(_tables, ".tables [PATTERN]", "list tables and views"),
         ".schema": DotCommand(_schema, ".schema [TABLE]", "show the statements that make them"),
-        ".import": DotCommand(_import, ".import DATA TABLE", "load a CSV or JSON lines file"),
+        ".import": DotCommand(_import, ".import DATA TABLE", "load a CSV, JSON or Parquet file"),
         ".export": DotCommand(_export, ".export TABLE DATA", "write a table or query to such a file"),
         ".read": DotCommand(_read, ".read SCRIPT", "run the statements of a file"),
         ".dump": DotCommand(_dump, ".dump", "print the database as SQL"),

@@ -13,26 +13,34 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from quereus_store.cli.diagnostics import CommandError
+from quereus_store.cli.transfer.formats import check_names
 from quereus_store.cli.transfer.reading import BATCH_ROWS, Batch, Rejected, open_text, undecodable
 
 
 class CsvSource:
     """A CSV file with a header.
 
+    :param title: what messages call the file; its path when absent.
     :param delimiter: one character; when absent, guessed from the header among ``, ; tab |``.
     :param nulls: texts that stand for NULL.
     :raises CommandError: when the header is missing, repeats a name or cannot be decoded.
     """
 
+    declared = None
+    key: tuple[str, ...] = ()
+    place = "line"
+
     def __init__(
         self,
         path: Path,
         *,
+        title: str = "",
         encoding: str | None = None,
         delimiter: str | None = None,
         nulls: Iterable[str] = ("",),
     ) -> None:
         self._path = path
+        self._title = title or str(path)
         self._encoding = encoding
         self._nulls = frozenset(nulls)
         self.size = path.stat().st_size
@@ -91,20 +99,14 @@ class CsvSource:
         with text:
             header = text.readline()
         if not header.strip():
-            raise CommandError(f"{self._path}: no header line")
+            raise CommandError(f"{self._title}: no header line")
         if why := undecodable(header, self._encoding):
-            raise CommandError(f"{self._path}: line 1: {why}; name the right one with --encoding")
+            raise CommandError(f"{self._title}: line 1: {why}; name the right one with --encoding")
         return header
 
     def _header_names(self, header: str) -> list[str]:
         names = [name.strip() for name in next(csv.reader([header], delimiter=self._delimiter))]
-        seen: set[str] = set()
-        for position, name in enumerate(names, 1):
-            if not name:
-                raise CommandError(f"{self._path}: column {position} has no name")
-            if name.lower() in seen:
-                raise CommandError(f"{self._path}: column {name!r} stands twice in the header")
-            seen.add(name.lower())
+        check_names(self._title, names, "the header")
         return names
 
 

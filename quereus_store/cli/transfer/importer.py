@@ -8,7 +8,8 @@ A missing table is created: column types are inferred from all values, a column 
 NULL was seen, and the key is the first of
 
 1. the column that ``key`` names,
-2. a column called ``id`` or ``TABLE_id`` without NULLs and duplicates,
+2. the key that the file itself names, as Parquet files of an export do, else a column called ``id`` or
+   ``TABLE_id`` without NULLs and duplicates,
 3. a new column that numbers the rows of the file (``row_id``), since the dialect would otherwise
    take the whole row for the key and refuse true duplicates.
 
@@ -27,9 +28,12 @@ from quereus_store.cli.diagnostics import CommandError, describe
 from quereus_store.cli.names import quote, quote_qualified, split_qualified
 from quereus_store.cli.transfer.conversion import convert_columns
 from quereus_store.cli.transfer.csv_source import CsvSource
-from quereus_store.cli.transfer.inference import ColumnInference, infer_columns
+from quereus_store.cli.transfer.formats import JSON, JSON_LINES, PARQUET, STANDARD, Format, format_of
+from quereus_store.cli.transfer.inference import infer_columns
+from quereus_store.cli.transfer.json_source import JsonArraySource, is_array
 from quereus_store.cli.transfer.jsonl_source import JsonLinesSource
-from quereus_store.cli.transfer.reading import Batch, Rejected, Source
+from quereus_store.cli.transfer.parquet_source import ParquetSource
+from quereus_store.cli.transfer.reading import Batch, Column, Rejected, Source, readable_again
 from quereus_store.cli.transfer.rejects import RejectsFile
 from quereus_store.errors import DatabaseError, DataError, Error, IntegrityError, StatusCode
 
@@ -37,16 +41,14 @@ if TYPE_CHECKING:
     from quereus_store import Connection
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, the bytes done and the bytes there are."""
-
-JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
-CSV_SUFFIXES = frozenset({".csv", ".tsv", ".txt", ".psv"})
+"""Called with what is being done, how much of the file is done and its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """How to read the file and, when the table is missing, how to key it."""
 
+    format: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
     nulls: tuple[str, ...] = ("",)
@@ -63,6 +65,7 @@ class ImportReport:
     created: str | None = None
     rejected: int = 0
     rejects: Path | None = None
+    place: str = "line"
     first_rejected: list[Rejected] = field(default_factory=list)
 
     def summary(self) -> str:
@@ -72,24 +75,40 @@ class ImportReport:
             lines.insert(0, self.created + ";")
         if self.rejected:
             lines.append(f"{self.rejected:,} rows rejected, see {self.rejects}")
-            lines += [f"  line {row.line}: {row.reason}" for row in self.first_rejected]
+            lines += [f"  {self.place} {row.line}: {row.reason}" for row in self.first_rejected]
             if self.rejected > len(self.first_rejected):
                 lines.append("  …")
         return "\n".join(lines)
 
 
-def open_source(path: Path, options: ImportOptions) -> Source:
-    """The reader for a file, by its suffix.
+def open_source(path: Path, title: str, kind: Format, options: ImportOptions) -> Source:
+    """The reader for a file.
 
-    :raises CommandError: for an unknown suffix or an unusable file.
+    :param title: what messages call the file.
+    :raises CommandError: for an unusable file.
     """
-    suffix = path.suffix.lower()
-    if suffix in JSON_LINES_SUFFIXES:
-        return JsonLinesSource(path, encoding=options.encoding)
-    if suffix in CSV_SUFFIXES:
-        return CsvSource(path, encoding=options.encoding, delimiter=options.delimiter, nulls=options.nulls)
-    known = ", ".join(sorted(CSV_SUFFIXES | JSON_LINES_SUFFIXES))
-    raise CommandError(f"{path}: unknown kind of file; the name must end in one of {known}")
+    encoding = options.encoding
+    if kind is PARQUET:
+        return ParquetSource(path, title=title)
+    if kind is JSON and is_array(path, encoding):
+        return JsonArraySource(path, title=title, encoding=encoding)
+    if kind in (JSON, JSON_LINES):
+        return JsonLinesSource(path, title=title, encoding=encoding)
+    # A name like .tsv is a hint only; the header tells better, unless the format was given in words.
+    delimiter = options.delimiter or (kind.delimiter if options.format else None)
+    return CsvSource(path, title=title, encoding=encoding, delimiter=delimiter, nulls=options.nulls)
+
+
+def rejects_path(table: str, path: Path, kind: Format, options: ImportOptions) -> Path:
+    """The file for refused rows: beside the data, or in the current folder if the data has no place."""
+    if options.rejects is not None:
+        return options.rejects
+    suffix = path.suffix
+    if kind in (JSON, PARQUET) or not suffix:
+        suffix = (JSON_LINES if kind in (JSON, PARQUET) else kind).suffixes[0]
+    if path == STANDARD or not path.is_file():
+        return Path(f"{table}.rejected{suffix}")
+    return path.with_name(f"{path.stem}.rejected{suffix}")
 
 
 def import_file(
@@ -99,7 +118,7 @@ def import_file(
     options: ImportOptions | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> ImportReport:
-    """Load a CSV or JSON lines file into a table, which is created when missing.
+    """Load a CSV, JSON or Parquet file into a table, which is created when missing.
 
     :param table: ``name`` or ``schema.name``.
     :returns: the report; refused rows are in its ``rejects`` file.
@@ -107,25 +126,39 @@ def import_file(
     :raises quereus_store.Error: for any failure that is not the fault of single rows.
     """
     options = options or ImportOptions()
-    source = open_source(path, options)
-    report = ImportReport(table)
-    rejects = options.rejects or path.with_name(f"{path.stem}.rejected{path.suffix}")
-    json_lines = path.suffix.lower() in JSON_LINES_SUFFIXES
+    kind = format_of(path, options.format)
+    with readable_again(path) as (file, title):
+        source = open_source(file, title, kind, options)
+        rejects = rejects_path(table, path, kind, options)
+        json_lines = kind in (JSON, JSON_LINES, PARQUET)
+        with RejectsFile(rejects, source.names, json_lines=json_lines) as refused:
+            return _load(connection, table, source, options.key, refused, progress)
+
+
+def _load(
+    connection: Connection,
+    table: str,
+    source: Source,
+    key: Sequence[str],
+    refused: RejectsFile,
+    progress: Progress,
+) -> ImportReport:
+    """Make the table where it is missing and insert all rows, in one transaction."""
+    report = ImportReport(table, place=source.place)
     with connection.transaction():
         types = table_types(connection, table)
         if types is None:
-            report.created = create_table(connection, table, source, options.key, progress)
+            report.created = create_table(connection, table, source, key, progress)
             types = table_types(connection, table)
             assert types is not None, "the table was just created"
         number = numbering_column(connection, table, source.names)
-        load = _Load(connection, table, source.names, types, number)
-        with RejectsFile(rejects, source.names, json_lines=json_lines) as refused:
-            for done, batch in source.batches():
-                refused.add(sorted(batch.rejected + load.insert(batch), key=lambda row: row.line))
-                progress("loading", done, source.size)
+        load = _Inserts(connection, table, source.names, types, number)
+        for done, batch in source.batches():
+            refused.add(sorted(batch.rejected + load.insert(batch), key=lambda row: row.line))
+            progress("loading", done, source.size)
     report.rows = load.rows
     report.rejected, report.first_rejected = refused.count, refused.first
-    report.rejects = rejects if refused.count else None
+    report.rejects = refused.path if refused.count else None
     return report
 
 
@@ -152,11 +185,11 @@ def create_table(
             progress("looking at the values", done, source.size)
             yield batch.rows
 
-    columns = infer_columns(len(source.names), batches())
+    columns = source.declared or infer_columns(len(source.names), batches())
     unknown = [name for name in key if name not in source.names]
     if unknown:
         raise CommandError(f"key column {unknown[0]!r} is not in the file; it has {', '.join(source.names)}")
-    key = tuple(key) or _natural_key(table, source, columns)
+    key = tuple(key) or source.key or _natural_key(table, source, columns)
     declarations = [
         f"{quote(name)} {column.type_name}{' null' if column.nullable else ''}"
         for name, column in zip(source.names, columns, strict=True)
@@ -183,7 +216,7 @@ def numbering_column(connection: Connection, table: str, names: Sequence[str]) -
     return name if type_name == "INTEGER" and default is None and not generated and not given else None
 
 
-class _Load:
+class _Inserts:
     """Inserts batches into a table and keeps count."""
 
     def __init__(
@@ -254,7 +287,7 @@ def _is_fault_of_a_row(error: Error) -> bool:
     return isinstance(error, (IntegrityError, DataError)) or error.code == StatusCode.ERROR
 
 
-def _natural_key(table: str, source: Source, columns: Sequence[ColumnInference]) -> tuple[str, ...]:
+def _natural_key(table: str, source: Source, columns: Sequence[Column]) -> tuple[str, ...]:
     """A column that names itself the key and is one, as a tuple; empty when there is none."""
     wanted = ("id", f"{split_qualified(table)[1].lower()}_id")
     for position, name in enumerate(source.names):

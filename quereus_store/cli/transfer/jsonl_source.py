@@ -23,7 +23,11 @@ class JsonLinesSource:
     :raises CommandError: when no line holds an object.
     """
 
-    def __init__(self, path: Path, *, encoding: str | None = None) -> None:
+    declared = None
+    key: tuple[str, ...] = ()
+    place = "line"
+
+    def __init__(self, path: Path, *, title: str = "", encoding: str | None = None) -> None:
         self._path = path
         self._encoding = encoding
         self.size = path.stat().st_size
@@ -32,7 +36,7 @@ class JsonLinesSource:
             if isinstance(value, dict) and not value.keys() <= names.keys():
                 names.update(dict.fromkeys(value))
         if not names:
-            raise CommandError(f"{path}: no line holds a JSON object")
+            raise CommandError(f"{title or path}: no line holds a JSON object")
         self.names = list(names)
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
