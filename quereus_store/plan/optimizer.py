@@ -23,7 +23,7 @@ use_stored_rows       joins and filters that a maintained table has made already
 choose_access         keys, ranges and indexes instead of scans
 order_joins           inner joins of three tables and more in the cheapest order
 choose_joins          hash or index lookup instead of pairwise comparison
-use_order             drops sorts that an access path makes needless
+use_order             drops sorts that an access path makes needless, reads the first groups in order
 stream_groups         groups that come in the order of their keys one after the other
 keep_top              Sort and Limit in one
 show_one_zero         0.0 for all zeros of a group of reals
@@ -120,7 +120,7 @@ _CONCERNS: Mapping[str, frozenset[type]] = {
     "choose_access": frozenset({nodes.Filter}),
     "order_joins": frozenset({nodes.Join}),
     "choose_joins": frozenset({nodes.Join}),
-    "use_order": frozenset({nodes.Sort}),
+    "use_order": frozenset({nodes.Sort, nodes.Limit}),
     "stream_groups": frozenset({nodes.Aggregate}),
     "keep_top": frozenset({nodes.Limit}),
 }

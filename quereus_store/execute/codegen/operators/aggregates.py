@@ -45,8 +45,9 @@ from quereus_store.plan.expressions import (
 )
 from quereus_store.types.sortkeys import identity_key
 
-_COMPLETE_GROUPS = 500
-"""So many groups are collected before those that are complete are handed on."""
+_FIRST_GROUPS = 4
+_COMPLETE_GROUPS = 512
+"""So many groups are collected before those that are complete are handed on; fewer at first, for a limit."""
 
 
 @operator(nodes.Aggregate)
@@ -207,15 +208,17 @@ def _write_stream(
     with module.block(f"def {finish}(groups):"):
         _write_rows(compiler, *row)
     flush = [
-        f"if len(groups) > {_COMPLETE_GROUPS}:",
+        "if len(groups) > wanted:",
         "    key, values = groups.popitem()",
         f"    yield {finish}(groups)",
         f"    groups = {empty}",
         "    groups[key] = values",
+        f"    wanted = min(8 * wanted, {_COMPLETE_GROUPS})",
     ]
     pipeline.per_batch[:0] = flush
     with module.block(f"def {name}():"):
         module.line(f"groups = {empty}")
+        module.line(f"wanted = {_FIRST_GROUPS}")
         compiler.row_loop(pipeline, [body])
         with module.block("if groups:"):
             module.line(f"yield {finish}(groups)")
