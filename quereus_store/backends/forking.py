@@ -2,7 +2,7 @@
 
 Storage libraries must not be used on both sides of a fork, not even to clean up.  A backend that is *watched*
 is told before a fork, when it may still put itself in order, and in the child after it.  What the child must
-never release it *abandons*.
+never release it *abandons*.  A file that is open in the parent and cannot be opened in the child is *left*.
 """
 
 from __future__ import annotations
@@ -27,6 +27,19 @@ class Watched(Protocol):
 
 # Hooks cannot be taken back, so one pair of them serves every backend that is open.
 _WATCHED: weakref.WeakSet[Any] = weakref.WeakSet()
+
+# The storage library remembers such files for as long as the process lives, so this has to as well.
+_LEFT: set[str] = set()
+
+
+def leave(path: str) -> None:
+    """Note a file that a fork has left to the parent."""
+    _LEFT.add(os.path.realpath(path))
+
+
+def is_left(path: str) -> bool:
+    """Whether a fork of this process, or of one before it, has left the file to the parent."""
+    return os.path.realpath(path) in _LEFT
 
 
 def watch(backend: Watched) -> None:

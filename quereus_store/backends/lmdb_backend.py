@@ -53,7 +53,7 @@ from typing import Any
 
 import lmdb
 
-from quereus_store.backends.forking import abandon, watch
+from quereus_store.backends.forking import abandon, is_left, leave, watch
 from quereus_store.backends.lmdb_errors import translate
 from quereus_store.backends.lmdb_long_keys import MARKER
 from quereus_store.backends.lmdb_transactions import (
@@ -221,6 +221,8 @@ class LmdbBackend:
                     ) from failure
                 raise translate(failure, self.path, "open") from failure
             except (lmdb.Error, OSError) as failure:
+                if "already open" in str(failure) and is_left(self.path):
+                    raise _left_by_fork("open", self.path) from failure
                 if "already open" in str(failure):
                     raise sql_error(
                         StatusCode.MISUSE,
@@ -328,11 +330,7 @@ class LmdbBackend:
         if self._closed:
             raise closed("database")
         if self._forked_away:
-            raise sql_error(
-                StatusCode.MISUSE,
-                f"cannot use '{self.path}' in this process: it was forked while a transaction was open; "
-                "end transactions before forking, or start processes with the 'spawn' method",
-            )
+            raise _left_by_fork("use", self.path)
         with self._gate:
             while self._gate_closed:
                 self._gate.wait(1.0)
@@ -541,6 +539,16 @@ class LmdbBackend:
         self._forget_locks()
         if was_open:
             self._forked_away = True
+            leave(self.path)
             for thing in (self._environment, *inherited):
                 abandon(thing)
             self._environment = None
+
+
+def _left_by_fork(what: str, path: str) -> Error:
+    """The MISUSE error in a child of a fork; says how the next one can do better."""
+    return sql_error(
+        StatusCode.MISUSE,
+        f"cannot {what} '{path}' in this process: it was forked while a transaction was open; "
+        "end transactions before forking, or start processes with the 'spawn' method",
+    )

@@ -88,9 +88,13 @@ class StoredCatalog:
             _, schema_name, name = key
             raise sql_error(
                 StatusCode.CORRUPT,
-                f"cannot create {schema_name}.{name}: "
+                f"cannot create {self._title(schema_name, name)}: "
                 "there is a catalog entry of that name which cannot be read",
             )
+
+    def _title(self, stored_schema: str, name: str) -> str:
+        """What messages call an object: as it is called where the database is attached."""
+        return f"{self._home.name if stored_schema == MAIN else stored_schema}.{name}"
 
     def _write(self, transaction: WriteTransaction, key: bytes, found: SchemaObject) -> bool:
         stored = isinstance(found, TableSchema) and fold(found.module) == self._module
@@ -127,11 +131,10 @@ class StoredCatalog:
         for key, value in _entries(transaction):
             try:
                 kind, schema_name, name = parse_entry_key(key)
-                readable = f"{schema_name}.{name}"
-                entry = unpack_entry(value, readable)
+                entry = unpack_entry(value, self._title(schema_name, name))
                 found[kind].append(_StoredEntry(key, schema_name, name, entry, value))
             except (Error, ValueError) as error:
-                problems.append(_problem(key, error))
+                problems.append(self._problem(key, error))
         objects: dict[str, dict[EntryKind, dict[str, Any]]] = {fold(self._home.name): _no_objects()}
         known: dict[bytes, tuple[bytes, SchemaObject]] = {}
         self._places = {each.key: each.entry.place for entries in found.values() for each in entries}
@@ -148,6 +151,13 @@ class StoredCatalog:
         self._known = known
         schemas = {schema_name: _schema(schema_name, kinds) for schema_name, kinds in objects.items()}
         return LoadedCatalog(Catalog(schemas, version), tuple(problems))
+
+    def _problem(self, key: bytes, error: Exception) -> CatalogProblem:
+        if isinstance(error, Error):
+            _, schema_name, name = parse_entry_key(key)
+            return CatalogProblem(self._title(schema_name, name), error)
+        message = f"a catalog entry is corrupt: its key {key.hex(' ')} names no object"
+        return CatalogProblem(key.hex(" "), sql_error(StatusCode.CORRUPT, message))
 
     def _rebuilt(self, kind: EntryKind, stored: _StoredEntry, schema_name: str) -> SchemaObject:
         remembered = self._known.get(stored.key)
@@ -173,14 +183,6 @@ def _objects(schema: Schema) -> list[tuple[EntryKind, Mapping[str, SchemaObject]
 def _entries(transaction: ReadTransaction) -> Iterator[tuple[bytes, bytes]]:
     for batch in transaction.scan(*CATALOG_RANGE):
         yield from batch
-
-
-def _problem(key: bytes, error: Exception) -> CatalogProblem:
-    if isinstance(error, Error):
-        _, schema_name, name = parse_entry_key(key)
-        return CatalogProblem(f"{schema_name}.{name}", error)
-    message = f"a catalog entry is corrupt: its key {key.hex(' ')} names no object"
-    return CatalogProblem(key.hex(" "), sql_error(StatusCode.CORRUPT, message))
 
 
 def _no_objects() -> dict[EntryKind, dict[str, Any]]:

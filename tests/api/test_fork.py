@@ -110,7 +110,14 @@ def test_a_transaction_stays_with_the_parent(place: Path) -> None:
     told = "InterfaceError: a write transaction cannot be used in a forked process"
     assert in_child(con.commit) == told
     assert "forked" in in_child(lambda: con.execute("select * from t").fetchall())
-    assert in_child(lambda: quereus_store.connect(place)).startswith("InterfaceError: cannot open")
+    told = (
+        f"InterfaceError: cannot open '{place}' in this process: it was forked while a transaction was open; "
+        "end transactions before forking, or start processes with the 'spawn' method"
+    )
+    assert in_child(lambda: quereus_store.connect(place)) == told
+    assert in_child(lambda: in_child(lambda: quereus_store.connect(place))) == repr(told)
+    with quereus_store.connect(":memory:") as other:
+        assert in_child(lambda: other.execute("attach ? as a", (str(place),))) == told
     assert add(con, 3) == [(1,), (2,), (3,)]
     con.commit()
     con.close()

@@ -72,6 +72,19 @@ def test_a_corrupt_entry_is_not_overwritten(backend: str, tmp_path: Path) -> Non
         assert connection.execute("select * from ship").fetchall() == [("Argo",)]
 
 
+def test_a_corrupt_entry_is_called_as_its_database_is_attached(backend: str, tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    make(path, backend)
+    spoil_entry(path, backend, "short")
+    with quereus_store.connect(":memory:") as connection:
+        connection.execute(f"attach ? as other (backend = {backend})", (str(path),))
+        with refused(
+            OperationalError, StatusCode.CORRUPT, "cannot create other.crew: ", "which cannot be read"
+        ):
+            connection.execute("create table other.crew (id integer primary key)")
+        assert connection.execute("select * from other.ship").fetchall() == [("Argo",)]
+
+
 # --- rows -----------------------------------------------------------------------------------------------
 
 
