@@ -18,6 +18,7 @@ from quereus_store import errors
 from quereus_store.api.bound import BoundToProcess
 from quereus_store.api.cursor import Cursor
 from quereus_store.api.database import MEMORY, Database
+from quereus_store.api.dumping import dump_statements
 from quereus_store.api.hints import add_file_hint, add_hint
 from quereus_store.api.opening import open_database
 from quereus_store.errors import Error, InterfaceError, StatusCode, outward, sql_error
@@ -235,6 +236,16 @@ class Connection(BoundToProcess):
         """
         self._check_open()
         self.database.backup(target, backend)
+
+    def iterdump(self) -> Iterator[str]:
+        """The whole database as SQL, a statement at a time: schema, rows, then indexes and views.
+
+        ``"\\n".join(con.iterdump())`` is a script for ``executescript`` of an empty database.  It is of
+        one state: that of the open transaction, else one of its own, which lasts until the last statement
+        has been taken.
+        """
+        self._check_open()
+        return dump_statements(self)
 
     def explain(self, sql: str, parameters: Any = _NO_PARAMETERS, *, analyze: bool = False) -> PlanStep:
         """The plan of a query, INSERT, UPDATE or DELETE as a tree of its operators.

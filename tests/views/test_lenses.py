@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import quereus_store
-from quereus_store.cli.dumping import dump_database
+from quereus_store.api.dumping import dump_database
 from quereus_store.errors import Error
 from quereus_store.modules.memory import MemoryModule
 

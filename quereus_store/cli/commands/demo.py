@@ -113,9 +113,9 @@ def verify(
     answers: dict[str, list[tuple[object, ...]]],
 ) -> bool:
     """Check the reopened file: its consistency, its schema, its rows, and an answer of before."""
+    from quereus_store.api.dumping import schema_statements
     from quereus_store.cli.checking import check_database
     from quereus_store.cli.demo.questions import QUESTIONS
-    from quereus_store.cli.dumping import schema_statements
 
     for item in schema_statements(connection):
         console.print(f"[dim]{item.sql};[/dim]", soft_wrap=True)

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the dump to standard output."""
-    from quereus_store.cli.dumping import dump_database
+    from quereus_store.api.dumping import dump_database
 
     # A script is read as UTF-8, wherever it was written.
     reconfigure = getattr(sys.stdout, "reconfigure", None)

@@ -56,7 +56,7 @@ def _tables(session: Session, words: Sequence[str]) -> None:
 
 
 def _schema(session: Session, words: Sequence[str]) -> None:
-    from quereus_store.cli.dumping import schema_statements
+    from quereus_store.api.dumping import schema_statements
 
     wanted = {word.lower() for word in words}
     databases = ("main", *session.connection.database.engine.attachments.databases)
@@ -99,7 +99,7 @@ def _read(session: Session, words: Sequence[str]) -> None:
 
 
 def _dump(session: Session, words: Sequence[str]) -> None:
-    from quereus_store.cli.dumping import dump_database
+    from quereus_store.api.dumping import dump_database
 
     dump_database(session.connection, session.output)
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from quereus_store.api.arrow import ARROW_TYPES
-from quereus_store.cli.dumping import json_source
+from quereus_store.api.dumping import json_source
 from quereus_store.cli.transfer.formats import column_names
 from quereus_store.cli.transfer.parquet_format import ENCODING, KEY, MIXED, TYPE, load_pyarrow, mixed_text
 

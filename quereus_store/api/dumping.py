@@ -3,6 +3,8 @@
 The schema is printed in the form of a session with default options, so the dump can be run into a
 file of any storage or into memory.  Rows stand between ``begin`` and ``commit``: references between
 tables are judged when all rows are there.  Indexes and views follow the rows.
+
+All of it is read in one transaction, so a dump is of one state of the database.
 """
 
 from __future__ import annotations
@@ -15,15 +17,14 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, TextIO
 
-from quereus_store.cli.names import quote
 from quereus_store.schema.builder import TableSettings
-from quereus_store.schema.ddl import SessionForm, assertion_ddl, index_ddl, table_ddl, view_ddl
+from quereus_store.schema.ddl import SessionForm, assertion_ddl, index_ddl, quote, table_ddl, view_ddl
 from quereus_store.schema.logical import logical_statements
 from quereus_store.schema.objects import Catalog, TableSchema
 from quereus_store.types.json import quote_string
 
 if TYPE_CHECKING:
-    from quereus_store import Connection
+    from quereus_store.api.connection import Connection
 
 _ROWS_A_STATEMENT = 50
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -43,7 +44,7 @@ class SchemaItem:
 
 def schema_statements(connection: Connection, database: str = "main") -> list[SchemaItem]:
     """The statements that make the schema of a database anew, in the order in which they have to run."""
-    catalog = connection.database.catalog
+    catalog = connection.session.catalog
     schemas = _schemas(catalog) if database == "main" else [catalog.schemas[database]]
     form = _session_form(connection, database)
     tables = [table for schema in schemas for table in schema.tables.values()]
@@ -73,20 +74,34 @@ def schema_statements(connection: Connection, database: str = "main") -> list[Sc
 
 def dump_database(connection: Connection, stream: TextIO, *, rows: bool = True) -> None:
     """Write the whole database as a script; without ``rows`` the schema alone."""
+    stream.writelines(f"{statement}\n" for statement in dump_statements(connection, rows=rows))
+
+
+def dump_statements(connection: Connection, *, rows: bool = True) -> Iterator[str]:
+    """The statements that make the whole database anew, each with its semicolon."""
+    if connection.in_transaction:
+        yield from _statements(connection, rows)
+        return
+    with connection.transaction():
+        yield from _statements(connection, rows)
+
+
+def _statements(connection: Connection, rows: bool) -> Iterator[str]:
     items = schema_statements(connection)
-    for schema in _schemas(connection.database.catalog):
+    catalog = connection.session.catalog
+    for schema in _schemas(catalog):
         if schema.name != "main" and schema.lens is None:
             name = quote(schema.name)
-            stream.write(f"declare schema {name} {{ }};\napply schema {name};\n")
-    tables = [item for item in items if item.kind == "table"]
-    stream.writelines(f"{item.sql};\n" for item in tables)
+            yield f"declare schema {name} {{ }};"
+            yield f"apply schema {name};"
+    yield from (f"{item.sql};" for item in items if item.kind == "table")
     if rows:
-        stream.write("begin;\n")
-        for table in _tables(connection.database.catalog):
+        yield "begin;"
+        for table in _tables(catalog):
             if table.derivation is None:
-                stream.writelines(table_inserts(connection, table))
-        stream.write("commit;\n")
-    stream.writelines(f"{item.sql};\n" for item in items if item.kind != "table")
+                yield from table_inserts(connection, table)
+        yield "commit;"
+    yield from (f"{item.sql};" for item in items if item.kind != "table")
 
 
 def table_inserts(connection: Connection, table: TableSchema) -> Iterator[str]:
@@ -101,9 +116,11 @@ def table_inserts(connection: Connection, table: TableSchema) -> Iterator[str]:
         for part in table.primary_key.parts
     )
     order = f" order by {key}" if key else ""
-    cursor = connection.execute(f"select {names} from {qualifier}{quote(table.name)}{order}")
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    cursor.execute(f"select {names} from {qualifier}{quote(table.name)}{order}")
     while batch := cursor.fetchmany(_ROWS_A_STATEMENT):
-        yield head + ",\n  ".join(_row_text(row, json_columns) for row in batch) + ";\n"
+        yield head + ",\n  ".join(_row_text(row, json_columns) for row in batch) + ";"
 
 
 def literal(value: Any) -> str:
