@@ -236,6 +236,11 @@ class FactFinder:
             return left
         collations = {**collations_of(plan.left), **collations_of(plan.right)}
         condition = tuple(equalities(plan.condition, collations))
+        alone = right
+        if plan.lateral:
+            right = _for_each(left, right)
+            if plan.kind in (nodes.JoinKind.INNER, nodes.JoinKind.CROSS):
+                condition += tuple(_correlated(plan.right, collations))
         tokens = (*left.tokens, *right.tokens)
         keys = {**left.keys, **right.keys}
         if plan.kind in (nodes.JoinKind.INNER, nodes.JoinKind.CROSS):
@@ -248,7 +253,7 @@ class FactFinder:
         }[plan.kind]
         found = Facts(tokens, (*guarded[0], *guarded[1]), keys)
         if plan.kind is nodes.JoinKind.LEFT:
-            return found.adding(*_partners(left, right, condition, _ids(plan.right)))
+            return found.adding(*_partners(left, alone, condition, _ids(plan.right)))
         if plan.kind is nodes.JoinKind.RIGHT:
             return found.adding(*_partners(right, left, condition, _ids(plan.left)))
         return found
@@ -495,6 +500,24 @@ def _guarded(side: Facts) -> tuple[Dependency, ...]:
             for left, right in side.dependencies
         ]
     )
+
+
+def _for_each(left: Facts, right: Facts) -> Facts:
+    """A lateral side: what holds of its rows holds for one row of the left (LIMIT 1 leaves one for each)."""
+    row = frozenset(left.tokens)
+    dependencies = tuple([Dependency(tellers | row, told) for tellers, told in right.dependencies])
+    return Facts(right.tokens, dependencies, right.keys, right.order)
+
+
+def _correlated(plan: nodes.PlanNode, collations: Collations) -> Iterable[Dependency]:
+    """What the conditions of a lateral side say of its columns and the left's, for all rows."""
+    while isinstance(plan, nodes.Filter | nodes.Project | nodes.Sort | nodes.Limit):
+        inner = collations_of(plan.input)
+        if any(collations.get(column, name) != name for column, name in inner.items()):
+            return
+        if isinstance(plan, nodes.Filter):
+            yield from equalities(plan.predicate, {**collations, **inner})
+        plan = plan.input
 
 
 def _partners(

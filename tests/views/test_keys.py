@@ -46,6 +46,14 @@ KEYS = {
     "select id, row_number() over (order by id) as r from t": ["id"],
     "with x as (select id, a from t) select a, id from x": ["id"],
     "select id, (select max(v) from pair) as m from t": ["id"],
+    # What holds of a lateral side holds for each row of the left by itself.
+    "select t.id, z.v from t join lateral (select v from pair where a = t.id order by b limit 1) z on true": [
+        "id"
+    ],
+    "select t.id, z.n from t join lateral (select count(*) as n from pair where a = t.id) z on true": ["id"],
+    "select t.id, z.v from t left join lateral (select v from pair where a = t.id limit 1) z on true": ["id"],
+    "select z.v, z.a, z.b from t join lateral (select * from pair where a = t.id) z on true": ["a", "b"],
+    "select t.id, z.b from t left join lateral (select a, b from pair where a = t.id) z on true": ["id", "b"],
 }
 
 BAGS = [
@@ -55,6 +63,12 @@ BAGS = [
     "select t.id, t.a from t join link on link.t = t.id",
     "select a, count(*) as n from t group by grouping sets ((a), ())",
     "select id % 2 as h from t",
+    "select z.v from t join lateral (select v from pair where a = t.id limit 1) z on true",
+    "select z.n from t join lateral (select count(*) as n from pair where a = t.id) z on true",
+    "select z.b, z.n from t join lateral (select b, count(*) as n from pair where a < t.id group by b) z"
+    " on true",
+    "select z.a, z.b from t left join lateral (select a, b from pair where a = t.id) z on true",
+    "select z.next from t join lateral (select t.a + 1 as next) z on true",
 ]
 
 
