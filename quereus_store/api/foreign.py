@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-FILES: Mapping[bytes, str] = MappingProxyType({b"SQLite format 3\0": "SQLite", b"DUCK": "DuckDB"})
+FILES: Mapping[bytes, str] = MappingProxyType(
+    {b"SQLite format 3\0": "SQLite", b"DUCK": "DuckDB", b"PAR1": "Parquet"}
+)
 
 CATALOGS = frozenset(
     {"sqlite_master", "sqlite_schema", "sqlite_temp_master", "information_schema", "pg_catalog"}

@@ -196,6 +196,27 @@ def test_names_that_stand_twice(run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize("note", [b"integer check (a > 5)", b"integer); --", b"\xff", b""])
+def test_notes_that_are_not_ours_are_passed_over(run: Run, note: bytes) -> None:
+    field = pa.field("a", pa.int64(), metadata={b"quereus:type": note, b"quereus:encoding": b"mixed"})
+    for key in (b'["b"]', b'"a"', b"[1]", b"{", b""):
+        table = pa.table([[1]], pa.schema([field], metadata={b"quereus:key": key}))
+        pq.write_table(table, "t.parquet")
+        assert run("import", ":memory:", "t", "t.parquet")[0] == 0
+    assert run("import", "app.qdb", "t", "t.parquet")[1].startswith(
+        'create table "t" ("row_id" integer, "a" integer,'
+    )
+
+
+@pytest.mark.parametrize("text", ['{"x": 1}', "[1]", "{", '{"blob": 1}', '{"blob": "0"}'])
+def test_a_mixed_column_that_was_tampered_with(run: Run, text: str) -> None:
+    field = pa.field("a", pa.string(), metadata={b"quereus:type": b"ANY", b"quereus:encoding": b"mixed"})
+    pq.write_table(pa.table([[text]], pa.schema([field])), "t.parquet")
+    status, said, errors = run("import", "app.qdb", "t", "t.parquet")
+    assert (status, said) == (1, "")
+    assert errors.startswith("error: t.parquet: cannot be read as a Parquet file: ")
+
+
 def test_without_pyarrow_the_extra_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

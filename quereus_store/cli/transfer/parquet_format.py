@@ -12,6 +12,8 @@ a document ``{"json": …}``.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quereus_store.cli.diagnostics import CommandError
@@ -20,6 +22,8 @@ TYPE = b"quereus:type"
 ENCODING = b"quereus:encoding"
 KEY = b"quereus:key"
 MIXED = b"mixed"
+
+_TYPE_NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\([0-9]+(?:, ?[0-9]+)?\))?")
 
 
 def load_pyarrow() -> tuple[Any, Any]:
@@ -53,6 +57,27 @@ def mixed_value(text: str | None) -> Any:
     if text is None:
         return None
     value = json.loads(text)
-    if isinstance(value, dict):
-        return bytes.fromhex(value["blob"]) if "blob" in value else value["json"]
+    match value:
+        case {"blob": str(digits)}:
+            return bytes.fromhex(digits)
+        case {"json": document}:
+            return document
+        case dict() | list():
+            raise ValueError(f"{text[:40]} is no value of a mixed column")
     return value
+
+
+def noted_type(notes: Mapping[bytes, bytes]) -> str | None:
+    """The declared type that a field's metadata names; a note that is no name of a type is none of ours."""
+    name = notes.get(TYPE, b"").decode("utf-8", "replace").lower()
+    return name if _TYPE_NAME.fullmatch(name) else None
+
+
+def noted_key(notes: Mapping[bytes, bytes], names: Sequence[str]) -> tuple[str, ...]:
+    """The key that a schema's metadata names, as far as the columns are there."""
+    try:
+        key = json.loads(notes.get(KEY, b"[]"))
+    except ValueError:
+        return ()
+    fits = isinstance(key, list) and all(isinstance(name, str) and name in names for name in key)
+    return tuple(key) if fits else ()

@@ -17,7 +17,6 @@ A file of ``quereus export`` says itself which types its columns had (``parquet_
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +27,14 @@ from typing import Any
 
 from quereus_store.cli.diagnostics import CommandError
 from quereus_store.cli.transfer.formats import check_names
-from quereus_store.cli.transfer.parquet_format import ENCODING, KEY, MIXED, TYPE, load_pyarrow, mixed_value
+from quereus_store.cli.transfer.parquet_format import (
+    ENCODING,
+    MIXED,
+    load_pyarrow,
+    mixed_value,
+    noted_key,
+    noted_type,
+)
 from quereus_store.cli.transfer.reading import BATCH_ROWS, Batch
 
 Read = Callable[[Any], list[Any]]
@@ -69,7 +75,7 @@ class ParquetSource:
             check_names(self._title, self.names, "the file")
             statistics = _statistics(file)
             self.declared = [self._column(field, statistics.get(field.name, [])) for field in schema]
-            self.key = _noted_key(schema.metadata or {}, self.names)
+            self.key = noted_key(schema.metadata or {}, self.names)
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
         """The rows in batches, each with the number of rows read so far."""
@@ -97,29 +103,21 @@ class ParquetSource:
 
     def _column(self, field: Any, statistics: list[Any]) -> ParquetColumn:
         notes = field.metadata or {}
+        noted = noted_type(notes)
         nullable = field.nullable
-        if TYPE not in notes and statistics and all(known.has_null_count for known in statistics):
+        if noted is None and statistics and all(known.has_null_count for known in statistics):
             nullable = nullable and any(known.null_count for known in statistics)
         found = _reading(self._pyarrow, field.type, statistics)
         if found is None:
             raise CommandError(f"{self._title}: column {field.name!r}: {field.type} has no counterpart here")
         type_name, read = found
-        if notes.get(ENCODING) == MIXED:
-            return ParquetColumn(
-                notes[TYPE].decode().lower(),
-                nullable,
-                lambda array: list(map(mixed_value, array.to_pylist())),
-            )
-        return ParquetColumn(notes[TYPE].decode().lower() if TYPE in notes else type_name, nullable, read)
+        if noted is not None and notes.get(ENCODING) == MIXED and self._pyarrow.types.is_string(field.type):
+            return ParquetColumn(noted, nullable, lambda array: list(map(mixed_value, array.to_pylist())))
+        return ParquetColumn(noted or type_name, nullable, read)
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _noted_key(notes: dict[bytes, bytes], names: list[str]) -> tuple[str, ...]:
-    key = tuple(json.loads(notes[KEY])) if KEY in notes else ()
-    return key if set(key) <= set(names) else ()
 
 
 def _statistics(file: Any) -> dict[str, list[Any]]:
