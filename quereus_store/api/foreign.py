@@ -104,8 +104,6 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "count_if": "count(*) filter (where …)",
         "countif": "count(*) filter (where …)",
         "approx_count_distinct": "count(distinct x)",
-        "arg_max": "row_number() over (… order by x desc) = 1 in QUALIFY takes the row",
-        "arg_min": "row_number() over (… order by x) = 1 in QUALIFY takes the row",
         "try_cast": "cast(x as type) never fails",
         "read_csv": "files are loaded by quereus import",
         "read_csv_auto": "files are loaded by quereus import",

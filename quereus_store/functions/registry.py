@@ -17,7 +17,7 @@ database's registry has the built-ins as its parent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quereus_store.errors import Error, SourcePosition, StatusCode, sql_error
@@ -116,7 +116,7 @@ class AggregateFunction:
     aggregate over no rows gives ``evaluate`` of empty lists.
     ``ordered`` tells that the result depends on the order of the rows.
     ``collated`` (min, max): ``evaluate`` takes a keyword ``key``, the order key
-    of the argument's type and collation (None: values order themselves), and
+    of the type and collation of the argument at ``compared`` (None: values order themselves), and
     ``keyed_algebra`` makes the algebra for such a key; ``algebra`` is that for None.
     ``over_floats`` is ``evaluate`` for a column of nothing but floats; what it gives is finite only if all of
     these are.
@@ -132,6 +132,7 @@ class AggregateFunction:
     skips_nulls: bool = True
     ordered: bool = False
     collated: bool = False
+    compared: int = 0
     deterministic: bool = True
     algebra: Algebra | None = None
     check: Callable[[Sequence[LogicalType]], None] | None = None
@@ -290,17 +291,30 @@ def guarded(
     return guarded_call
 
 
-def guarded_evaluate(function: AggregateFunction) -> Callable[..., Value]:
-    """``function.evaluate`` with its failures told as errors of the function."""
-    evaluate, name = function.evaluate, function.name
+def guarded_aggregate(
+    function: AggregateFunction, position: SourcePosition | None = None
+) -> AggregateFunction:
+    """An aggregate with its failures told as errors of the function at that place."""
+    if not function.raises:
+        return function
+    name, algebra = function.name, function.algebra
 
-    def guarded_call(*columns: Sequence[Value], **options: Any) -> Value:
-        try:
-            return evaluate(*columns, **options)
-        except Exception as error:
-            raise function_failed(name, error) from error
+    def guard(call: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded_call(*arguments: Any, **options: Any) -> Any:
+            try:
+                return call(*arguments, **options)
+            except Exception as error:
+                raise function_failed(name, error, position) from error
 
-    return guarded_call
+        return guarded_call
+
+    if algebra is not None:
+        steps = ("start", "add", "finish", "remove", "merge", "total", "decode")
+        present: dict[str, Any] = {
+            step: guard(call) for step in steps if (call := getattr(algebra, step)) is not None
+        }
+        algebra = replace(algebra, **present)
+    return replace(function, evaluate=guard(function.evaluate), algebra=algebra)
 
 
 def guarded_rows(

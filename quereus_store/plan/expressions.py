@@ -294,6 +294,7 @@ class AggregateCall(BoundExpression):
     filter: BoundExpression | None = None
     order: tuple[SortTerm, ...] = ()
     using: str = "BINARY"
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @record(frozen=True, slots=True)

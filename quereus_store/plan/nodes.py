@@ -294,6 +294,8 @@ class WindowCall:
     distinct: bool = False
     ignore_nulls: bool = False
     using: str = "BINARY"
+    order: tuple[SortTerm, ...] = ()
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @record(frozen=True, slots=True)

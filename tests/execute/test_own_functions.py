@@ -128,3 +128,33 @@ def test_rows_without_names_are_refused(con: Connection) -> None:
 
     with pytest.raises(quereus_store.Error, match="must declare its columns"):
         con.database.create_table_function("pairs", pairs)
+
+
+class Fussy:
+    """Fails at 3, and at the end when it has seen a 4."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+
+    def step(self, value: int) -> None:
+        if value == 3:
+            raise ValueError("no threes")
+        self.seen.add(value)
+
+    def finalize(self) -> int:
+        if 4 in self.seen:
+            raise ValueError("no fours")
+        return len(self.seen)
+
+
+@pytest.mark.parametrize(("first", "message"), [(3, "no threes"), (4, "no fours")])
+@pytest.mark.parametrize("over", ["", " over ()", " over (order by id rows 1 preceding)"])
+@pytest.mark.parametrize("memory_limit", [0, 20_000])
+def test_a_failing_aggregate_is_told_with_its_place(
+    con: Connection, first: int, message: str, over: str, memory_limit: int
+) -> None:
+    con.create_aggregate("fussy", 1, Fussy)
+    con.execute(f"pragma memory_limit = {memory_limit}")
+    with pytest.raises(quereus_store.Error, match=f"Function fussy failed: {message}") as failure:
+        con.execute(f"select 1,\n  fussy(id){over} from t where id >= {first}").fetchall()
+    assert "(at line 2, column 3)" in str(failure.value)

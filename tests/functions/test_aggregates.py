@@ -74,6 +74,42 @@ EXAMPLES: list[tuple[str, tuple[list[Any], ...], Any]] = [
     ("some", ([False, "2"],), True),
     ("every", ([],), None),
     ("any_value", ([None, 3],), 3),
+    ("corr", ([1, 2, 3, 4], [2, 4, 6, 8]), 1.0),
+    ("corr", ([1, 2, 3], [3, 2, 1]), -1.0),
+    ("corr", ([1, 1], [2, 3]), None),
+    ("corr", ([1.0, INF], [2, 3]), None),
+    ("corr", ([None, 2, 3, 4], [9, None, 1, 2]), 1.0),
+    ("covar_pop", ([1, 2, 3], [10, 20, 60]), 50 / 3),
+    ("covar_samp", ([1, 2, 3], [10, 20, 60]), 25.0),
+    ("covar_samp", ([1], [10]), None),
+    ("regr_slope", ([3, 5, 7], [1, 2, 3]), 2.0),
+    ("regr_slope", ([3, 5], [1, 1]), None),
+    ("regr_intercept", ([3.5, 5.5, 7.5], [1, 2, 3]), 1.5),
+    ("regr_r2", ([5, 5], [1, 2]), 1.0),
+    ("regr_r2", ([1, 2, 4], [1, 2, 3]), 27 / 28),
+    ("regr_count", ([1, None, "3", "x"], [1, 1, 1, 1]), 2),
+    ("regr_count", ([], []), 0),
+    ("regr_avgx", ([1, 2, None], [10, 30, 90]), 20.0),
+    ("regr_avgy", ([1, 2, 3], [10, 30, None]), 1.5),
+    ("regr_sxx", ([1, 2, 3], [1, 2, 4]), 14 / 3),
+    ("regr_syy", ([1, 2, 4], [1, 2, 3]), 14 / 3),
+    ("regr_sxy", ([1, 2, 4], [1, 2, 3]), 3.0),
+    ("regr_sxy", ([], []), None),
+    ("bit_and", ([7, 14, None],), 6),
+    ("bit_or", ([1, 6.9, "8", "x"],), 15),
+    ("bit_xor", ([1, 3, 2**80],), 2**80 + 2),
+    ("bit_xor", ([INF],), None),
+    ("listagg", (["a", None, "b"], ["/", "/", "/"]), "a/b"),
+    ("arg_max", (["a", "b", "c", None], [1, 3, 3, 9]), "b"),
+    ("max_by", (["a", "b"], [None, None]), None),
+    ("arg_min", (["a", "b", "c"], [None, 3, 2]), "c"),
+    ("min_by", ([1, 2], ["b", "a"]), 2),
+    ("first", ([None, 1],), None),
+    ("last", ([1, None, 2],), 2),
+    ("last", ([],), None),
+    ("mode", ([2, 1, 2, 1, 3],), 1),
+    ("mode", ([2, 1, 2, 1, 3], [True] * 5), 2),
+    ("mode", ([None],), None),
 ]
 
 
@@ -107,6 +143,10 @@ def rows_for(function: AggregateFunction) -> st.SearchStrategy[list[tuple[Any, .
     """Rows of arguments that fit an aggregate: min and max get comparable values."""
     if function.name in ("min", "max"):
         return st.lists(st.tuples(st.none() | st.integers(-5, 5) | st.floats(-5, 5)), max_size=8)
+    if function.name.startswith(("regr_", "corr", "covar")):
+        return st.lists(st.tuples(numbers, numbers), max_size=8)
+    if function.name.startswith(("arg_", "max_", "min_")):
+        return st.lists(st.tuples(texts, st.none() | st.integers(-3, 3)), max_size=8)
     width = max(function.minimum, 0)
     values = [numbers, texts][:width] if width < 2 else [numbers, texts]
     return st.lists(st.tuples(*values), max_size=8)
@@ -229,6 +269,8 @@ def test_the_order_of_the_rows_does_not_matter_to_sums(values: list[float], shuf
     shuffled = values[:]
     shuffler.shuffle(shuffled)
     exact = sum(map(Fraction, values))
+    for name in ("regr_sxy", "corr"):
+        assert aggregate(name, values, values) == aggregate(name, shuffled, shuffled)
     for name in ("sum", "avg", "total", "var_pop", "stddev_samp"):
         assert aggregate(name, values) == aggregate(name, shuffled)
     if abs(exact) < Fraction(2) ** 1000:

@@ -12,7 +12,7 @@ import pytest
 
 import quereus_store
 from quereus_store.errors import Error, SourcePosition, StatusCode
-from quereus_store.functions.registry import guarded, guarded_evaluate, guarded_rows
+from quereus_store.functions.registry import guarded, guarded_aggregate, guarded_rows
 from quereus_store.functions.user import (
     aggregate_class_from,
     aggregate_function_from,
@@ -174,7 +174,7 @@ class TestAggregates:
     def test_failures(self) -> None:
         function = aggregate_function_from(lambda state, x: state + x, lambda state: state, 0, "plus")
         with pytest.raises(Error, match="Function plus failed: unsupported operand"):
-            guarded_evaluate(function)(["x"])
+            guarded_aggregate(function).evaluate(["x"])
 
 
 class TestTableFunctions:

@@ -26,7 +26,7 @@ def shape_arguments(
     columns: Sequence[list[Any]],
     condition: list[Any] | None,
     order: Sequence[OrderTerm],
-    identity: Callable[[Any], Any] | None,
+    identities: Sequence[Callable[[Any], Any]] | None,
     skips_nulls: bool,
 ) -> list[list[Any]]:
     """An aggregate's argument columns, filtered, ordered and made distinct, in this order.
@@ -42,11 +42,14 @@ def shape_arguments(
         positions = [index for index in positions if first[index] is not None]
     for values, key, descending, nulls_last in reversed(order):
         positions = _sorted_positions(positions, values, key, descending, nulls_last)
-    if identity is not None:
+    if identities is not None:
         seen: dict[Any, int] = {}
-        for index in positions:
-            value = columns[0][index]
-            seen.setdefault(None if value is None else identity(value), index)
+        keys = [
+            [None if value is None else identity(value) for value in map(column.__getitem__, positions)]
+            for column, identity in zip(columns, identities, strict=True)
+        ]
+        for index, key in zip(positions, keys[0] if len(keys) == 1 else zip(*keys, strict=True), strict=True):
+            seen.setdefault(key, index)
         positions = list(seen.values())
     return [[column[index] for index in positions] for column in columns]
 

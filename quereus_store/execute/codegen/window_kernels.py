@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from quereus_store.errors import SourcePosition
+from quereus_store.execute.codegen.aggregate_kernels import shape_arguments
 from quereus_store.functions.registry import AggregateFunction
 from quereus_store.functions.windows import (
     FrameSpecification,
@@ -53,6 +54,28 @@ class WindowTask:
             keep = None if self.keep is None else [truth(row[self.keep]) for row in rows]
             return aggregate_over(self.function, frames, columns or [list(rows)], key=self.key, keep=keep)
         return self.function.evaluate(Partition(len(rows), peers, frames), columns, self.ignore_nulls)
+
+
+class OrderTerm(NamedTuple):
+    """A term of ORDER BY within a call: the key of a value (None: itself) and the direction."""
+
+    key: Callable[[Any], Any] | None
+    descending: bool
+    nulls_last: bool
+
+
+def ordered_aggregate(
+    function: AggregateFunction, arguments: int, terms: Sequence[OrderTerm]
+) -> AggregateFunction:
+    """An aggregate that sorts each frame first, by the columns that follow its ``arguments``."""
+
+    def evaluate(*columns: list[Any], **options: Any) -> Any:
+        order = [(column, *term) for column, term in zip(columns[arguments:], terms, strict=True)]
+        return function.evaluate(
+            *shape_arguments(columns[:arguments], None, order, None, function.skips_nulls), **options
+        )
+
+    return replace(function, evaluate=evaluate, algebra=None, keyed_algebra=None)
 
 
 def frame(

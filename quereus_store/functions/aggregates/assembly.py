@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from quereus_store.functions.aggregates.bits import BIT_AGGREGATES
+from quereus_store.functions.aggregates.choices import CHOICES
 from quereus_store.functions.aggregates.counting import (
     ANY_VALUE,
     COUNT_ROWS,
@@ -11,6 +13,7 @@ from quereus_store.functions.aggregates.counting import (
 from quereus_store.functions.aggregates.extremes import MAX, MIN
 from quereus_store.functions.aggregates.json_groups import JSON_AGGREGATES
 from quereus_store.functions.aggregates.percentiles import PERCENTILES
+from quereus_store.functions.aggregates.regression import REGRESSION
 from quereus_store.functions.aggregates.statistics import STATISTICS
 from quereus_store.functions.aggregates.sums import AVG, SUM, TOTAL
 from quereus_store.functions.aggregates.texts import TEXT_AGGREGATES
@@ -30,7 +33,10 @@ def aggregate_functions() -> list[Function]:
         *TEXT_AGGREGATES,
         *JSON_AGGREGATES,
         *STATISTICS,
+        *REGRESSION,
         *PERCENTILES,
+        *BIT_AGGREGATES,
+        *CHOICES,
         *TRUTH_AGGREGATES,
         ANY_VALUE,
     ]

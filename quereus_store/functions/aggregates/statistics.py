@@ -50,7 +50,7 @@ def _merge(left: _State, right: _State) -> _State:
     return (left[0] + right[0], left[1] + right[1], left[2] + right[2], left[3] + right[3])
 
 
-def _integers(numbers: Sequence[Number]) -> tuple[Sequence[int], int] | None:
+def as_integers(numbers: Sequence[Number]) -> tuple[Sequence[int], int] | None:
     """The numbers as integers of a common unit, and how many units make 1; None if one is not finite."""
     if set(map(type, numbers)) == {int}:
         return numbers, 1  # type: ignore[return-value]
@@ -71,7 +71,7 @@ def _variance(count: int, total: int, squares: int, unit: int, sample: bool) -> 
 
 def _of_column(column: Sequence[Value], sample: bool) -> float | None:
     numbers = exact.numbers_in(column)
-    scaled = _integers(numbers) if numbers else None
+    scaled = as_integers(numbers) if numbers else None
     if scaled is None:
         return None
     integers, unit = scaled

@@ -1,4 +1,4 @@
-"""group_concat, string_agg and string_concat: the texts of a group, joined (functions, section 8).
+"""group_concat, string_agg, listagg and string_concat: the texts of a group, joined (functions, section 8).
 
 A separator is an argument like any other, evaluated for every row; the last one that is not NULL joins
 all. The states of the algebra are pairs of a tuple of texts and the separator so far, so parts can be
@@ -77,6 +77,7 @@ TEXT_AGGREGATES = (
     AggregateFunction("group_concat", group_concat, 1, 1, TEXT, ordered=True, algebra=_ALGEBRA),
     AggregateFunction("group_concat", group_concat, 2, 2, TEXT, ordered=True, algebra=_ALGEBRA),
     AggregateFunction("string_agg", group_concat, 2, 2, TEXT, ordered=True, algebra=_ALGEBRA),
+    AggregateFunction("listagg", group_concat, 2, 2, TEXT, ordered=True, algebra=_ALGEBRA),
     AggregateFunction(
         "string_concat",
         string_concat,

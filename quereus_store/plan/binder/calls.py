@@ -136,7 +136,8 @@ def bind_aggregate(
         node.distinct,
         None if node.filter is None else binder.bind(node.filter),
         tuple([sort_term(binder.bind(term.expression), term) for term in node.order_by]),
-        collation_name(arguments[0]) if arguments else "BINARY",
+        collation_name(arguments[function.compared]) if arguments else "BINARY",
+        node.position,
     )
 
 

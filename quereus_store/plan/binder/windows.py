@@ -158,6 +158,12 @@ def _ranking_call(
     function = check_window_call(
         call.spelling or call.name, len(call.arguments), ordered, node.position or call.position
     )
+    if call.order_by:
+        raise sql_error(
+            StatusCode.ERROR,
+            f"ORDER BY is only allowed in an aggregate call, not in {function.name}",
+            call.position,
+        )
     arguments = binder.bind_all(call.arguments)
     filter_ = None if call.filter is None else binder.bind(call.filter)
     types = [argument.type for argument in arguments]
@@ -176,7 +182,14 @@ def _aggregate_call(
     bound = bind_aggregate(binder, function, node.call)
     column = binder.environment.column(function.name, bound.type, bound.nullable)
     window_call = WindowCall(
-        function, bound.arguments, frame, bound.filter, bound.distinct, using=bound.using
+        function,
+        bound.arguments,
+        frame,
+        bound.filter,
+        bound.distinct,
+        using=bound.using,
+        order=bound.order,
+        position=bound.position,
     )
     return window_call, column
 

@@ -8,7 +8,7 @@
 ``substring(s from 2 for 3)``         ``substring(s, 2, 3)``
 ``trim(leading 'x' from s)``          ``ltrim(s, 'x')``; TRAILING ``rtrim``, BOTH or neither ``trim``
 ``percentile_cont(f) within group     ``percentile_cont(x, f)``, with DESC ``percentile_cont(x, f, true)``;
-(order by x)``                        likewise ``percentile_disc``
+(order by x)``                        likewise ``percentile_disc``, and ``mode(x)``
 ``f(x) within group (order by y)``    ``f(x order by y)``
 ====================================  =========================================
 
@@ -85,7 +85,8 @@ def standard_call(parser: ExpressionParser, name: str, position: SourcePosition)
     return FunctionCall(function, arguments, spelling=function, position=position)
 
 
-_PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
+_OF_THE_ORDER = MappingProxyType({"percentile_cont": 1, "percentile_disc": 1, "mode": 0})
+"""The aggregates of what the group is ordered by, and how many arguments they take."""
 
 
 def ordered_set(
@@ -93,7 +94,7 @@ def ordered_set(
 ) -> tuple[tuple[Expression, ...], tuple[OrderingTerm, ...]]:
     """The arguments and the order of a call that ``within group (order by …)`` follows, at its first word.
 
-    A percentile is of what the group is ordered by; all other calls are told their rows in that order.
+    A percentile or mode is of what the group is ordered by; all others are told their rows in that order.
     """
     parser.advance()
     parser.advance()
@@ -102,10 +103,12 @@ def ordered_set(
     parser.expect("by", "Expected 'BY' after 'ORDER'.")
     terms = parser.ordering_terms()
     parser.close_parenthesis(opening, "Expected ')' after WITHIN GROUP.")
-    if name.lower() not in _PERCENTILES:
+    wanted = _OF_THE_ORDER.get(name.lower())
+    if wanted is None:
         return arguments, terms
-    if len(terms) != 1 or len(arguments) != 1:
-        raise parser.error(f"{name.lower()} takes one fraction and one ORDER BY term", terms[0].position)
+    if len(terms) != 1 or len(arguments) != wanted:
+        before = "one fraction" if wanted else "no argument"
+        raise parser.error(f"{name.lower()} takes {before} and one ORDER BY term", terms[0].position)
     descending = (Literal.of(True),) if terms[0].descending else ()
     return (terms[0].expression, *arguments, *descending), ()
 

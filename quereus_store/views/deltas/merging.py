@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from quereus_store.functions.aggregates.counting import COUNT_ROWS, COUNT_VALUES
 from quereus_store.functions.aggregates.extremes import MAX, MIN
 from quereus_store.functions.aggregates.sums import SUM
-from quereus_store.functions.registry import AggregateFunction, Algebra
+from quereus_store.functions.registry import AggregateFunction, Algebra, guarded_aggregate
 from quereus_store.modules.contract import Row
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import AggregateCall, BoundExpression
@@ -259,6 +259,7 @@ class _Merges:
                 self.found[place] = _merge_average(total, count, combine)
             return
         if algebra.decode is not None and slot is not None and function != SUM and not function.ordered:
+            algebra = guarded_aggregate(function, call.position).algebra or algebra
             self.found[place] = _merge_algebra(place, slot, algebra, len(call.arguments) == 1)
 
 

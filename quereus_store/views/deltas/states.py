@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quereus_store.execute.engine import Engine
-from quereus_store.functions.registry import Algebra
+from quereus_store.functions.registry import Algebra, guarded_aggregate
 from quereus_store.modules.contract import Row, VersionedTable
 from quereus_store.plan import nodes as plans
 from quereus_store.plan.expressions import AggregateCall, reference
@@ -58,12 +58,12 @@ def algebras_of(engine: Engine, calls: Sequence[AggregateCall]) -> list[Algebra]
 
 
 def _algebra(engine: Engine, call: AggregateCall) -> Algebra | None:
-    function = call.function
+    function = guarded_aggregate(call.function, call.position)
     algebra = function.algebra
     if algebra is None or not algebra.shares_state:
         return None
     if function.collated and function.keyed_algebra is not None:
-        argument = call.arguments[0]
+        argument = call.arguments[function.compared]
         if not is_plain(argument.type) or (honours_collation(argument.type) and call.using != "BINARY"):
             return None
         recipe = order_key(argument.type, argument.nullable, engine.collation(call.using))

@@ -13,7 +13,7 @@ from quereus_store.execute.codegen.expressions import ExpressionCompiler
 from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.functions.aggregates.counting import COUNT_ROWS
 from quereus_store.functions.aggregates.sums import AVG, SUM, mean
-from quereus_store.functions.registry import guarded_evaluate
+from quereus_store.functions.registry import guarded_aggregate
 from quereus_store.plan.expressions import AggregateCall, BoundExpression, ColumnRef, Places, SortTerm
 from quereus_store.plan.nodes import Aggregate, IndexAccess, PlanNode, TableScan, walk_plan
 from quereus_store.types import INTEGER, REAL
@@ -160,18 +160,24 @@ def _result(compiler: QueryCompiler, call: AggregateCall, collected: Collected, 
     shape = module.helper(aggregate_kernels.shape_arguments)
     condition = f"column{collected.slot(call.filter)}" if call.filter is not None else "None"
     order = [_order_spec(compiler, term, collected) for term in call.order]
-    identity = "None"
-    if call.distinct:
-        recipe = identity_key(
-            call.arguments[0].type, call.arguments[0].nullable, compiler.services.collation(call.using)
-        )
-        identity = f"lambda value: {module.render(recipe.template, 'value')}"
+    identity = _identities(compiler, call) if call.distinct else "None"
     skips = call.function.skips_nulls
     columns = tuple_display(arguments)
     return (
         f"{function}(*{shape}({columns}, {condition}, [{', '.join(order)}], {identity}, {skips})"
         f"{''.join(', ' + item for item in keyword)})"
     )
+
+
+def _identities(compiler: QueryCompiler, call: AggregateCall) -> str:
+    """Source of what tells the values of each argument apart; the one compared has the call's collation."""
+    sources = []
+    for place, argument in enumerate(call.arguments):
+        own = argument.collation.name if argument.collation is not None else "BINARY"
+        collation = compiler.services.collation(call.using if place == call.function.compared else own)
+        recipe = identity_key(argument.type, argument.nullable, collation)
+        sources.append(f"lambda value: {compiler.module.render(recipe.template, 'value')}")
+    return tuple_display(sources)
 
 
 def _is_over_floats(call: AggregateCall, collected: Collected) -> bool:
@@ -187,7 +193,7 @@ def _evaluation(call: AggregateCall, collected: Collected) -> Callable[..., Any]
     if function.over_floats is not None and _is_over_floats(call, collected):
         is_raw = collected.slot(call.arguments[0]) in collected.raw
         return finite_first(function.over_floats) if is_raw else function.over_floats
-    return guarded_evaluate(function) if function.raises else function.evaluate
+    return guarded_aggregate(function, call.position).evaluate
 
 
 def _without_nulls(compiler: QueryCompiler, call: AggregateCall, collected: Collected) -> str:
@@ -212,7 +218,8 @@ def _order_key_argument(compiler: QueryCompiler, call: AggregateCall) -> list[st
     """The order key that min and max compare by, where values do not order themselves."""
     if not call.function.collated:
         return []
-    recipe = order_key(call.arguments[0].type, False, compiler.services.collation(call.using))
+    compared = call.arguments[call.function.compared]
+    recipe = order_key(compared.type, False, compiler.services.collation(call.using))
     if recipe.is_plain:
         return []
     return [f"key=lambda value: {compiler.module.render(recipe.template, 'value')}"]

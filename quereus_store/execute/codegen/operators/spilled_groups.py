@@ -143,7 +143,7 @@ def fold_of(compiler: QueryCompiler, call: AggregateCall, collected: Collected) 
     if algebra is None or call.distinct or call.order or function.ordered or function.raises:
         return None
     if function.collated and function.keyed_algebra is not None:
-        argument = call.arguments[0]
+        argument = call.arguments[function.compared]
         recipe = order_key(argument.type, False, compiler.services.collation(call.using))
         algebra = function.keyed_algebra(recipe.function)
     condition = None if call.filter is None else collected.slot(call.filter)

@@ -12,7 +12,7 @@ from quereus_store.execute.codegen.fragments import tuple_display
 from quereus_store.execute.codegen.operators.ordering import sort_key, sort_source
 from quereus_store.execute.codegen.pipeline import Clause, Pipeline, column_ids
 from quereus_store.execute.spilling.windows import SpillingWindow
-from quereus_store.functions.registry import AggregateFunction
+from quereus_store.functions.registry import AggregateFunction, guarded_aggregate
 from quereus_store.plan import nodes
 from quereus_store.plan.expressions import BoundExpression, Column, ColumnRef, Places
 from quereus_store.types.sortkeys import identity_key, order_key
@@ -112,8 +112,14 @@ def _task(
     positions: Sequence[int],
 ) -> str:
     module = compiler.module
-    function = module.bind("window_function", call.function)
-    arguments = tuple(wide.position(argument) for argument in call.arguments)
+    arguments = [wide.position(argument) for argument in call.arguments]
+    used = call.function
+    if isinstance(used, AggregateFunction):
+        used = guarded_aggregate(used, call.position)
+        if call.order and used.ordered:
+            arguments += [wide.position(term.expression) for term in call.order]
+            used = _in_order(compiler, used, call)
+    function = module.bind("window_function", used)
     frame = call.frame
     measured = frame.unit is nodes.FrameUnit.RANGE and (frame.start_offset or frame.end_offset)
     distance = positions[0] if measured and positions else None
@@ -121,14 +127,28 @@ def _task(
     descending = bool(node.order) and node.order[0].descending
     key = "None"
     if isinstance(call.function, AggregateFunction) and call.function.collated:
-        recipe = order_key(call.arguments[0].type, False, compiler.services.collation(call.using))
+        compared = call.arguments[call.function.compared]
+        recipe = order_key(compared.type, False, compiler.services.collation(call.using))
         if not recipe.is_plain:
             key = f"lambda value: {module.render(recipe.template, 'value')}"
     specification = _frame(compiler, node, frame)
     return (
-        f"{module.helper(window_kernels.WindowTask)}({function}, {arguments!r}, {specification},"
+        f"{module.helper(window_kernels.WindowTask)}({function}, {tuple(arguments)!r}, {specification},"
         f" {keep}, {distance}, {descending}, {call.ignore_nulls}, {key})"
     )
+
+
+def _in_order(
+    compiler: QueryCompiler, function: AggregateFunction, call: nodes.WindowCall
+) -> AggregateFunction:
+    """The aggregate over its arguments and the values that ORDER BY within the call sorts them by."""
+    terms = []
+    for term in call.order:
+        collation = compiler.services.collation(term.using)
+        recipe = order_key(term.expression.type, False, collation)
+        key = None if recipe.is_plain else recipe.function
+        terms.append(window_kernels.OrderTerm(key, term.descending, term.nulls_last))
+    return window_kernels.ordered_aggregate(function, len(call.arguments), terms)
 
 
 def _frame(compiler: QueryCompiler, node: nodes.Window, frame: nodes.Frame) -> str:
