@@ -137,6 +137,10 @@ def test_files_of_other_databases(tmp_path: Path) -> None:
         "hint: it is a SQLite file; quereus import loads tables from CSV, JSON and Parquet files"
     ]
     assert path.read_bytes() == before
+    path.write_bytes(b"PAR1" + bytes(5000))
+    with pytest.raises(Error) as caught:
+        quereus_store.connect(path)
+    assert caught.value.__notes__[0].startswith("hint: it is a Parquet file; quereus import ")
     path.write_bytes(b"neither")
     with pytest.raises(Error) as caught:
         quereus_store.connect(path)

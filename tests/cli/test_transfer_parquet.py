@@ -196,6 +196,28 @@ def test_names_that_stand_twice(run: Run) -> None:
     )
 
 
+def test_a_query_without_a_table(run: Run) -> None:
+    sql = "select json('[1]') as j, 1 as id, 'x' as v union all select null, 2, 3"
+    assert run("export", ":memory:", sql, "q.parquet") == (0, "2 rows to q.parquet\n", "")
+    assert run("import", "app.qdb", "t", "q.parquet")[0] == 0
+    assert rows_of("app.qdb", "select id, j, v from t order by id") == [(1, [1], "x"), (2, None, 3)]
+    assert rows_of("app.qdb", "select name, \"notnull\", pk from table_info('t')") == [
+        ("j", 0, 0),
+        ("id", 1, 1),
+        ("v", 1, 0),
+    ]
+    run(
+        "app.qdb",
+        "-c",
+        "create view none as select 1 as a where false; create table e (id integer primary key);",
+    )
+    for source, columns in (("none", [("row_id",), ("a",)]), ("e", [("id",)])):
+        assert run("export", "app.qdb", source, f"{source}.parquet")[1].startswith("0 rows")
+        assert run("import", "copy.qdb", source, f"{source}.parquet")[0] == 0
+        assert rows_of("copy.qdb", f"select name from table_info('{source}')") == columns
+    assert run("export", "app.qdb", "nope", "n.parquet")[2].startswith("error: Table 'nope' not found")
+
+
 @pytest.mark.parametrize("note", [b"integer check (a > 5)", b"integer); --", b"\xff", b""])
 def test_notes_that_are_not_ours_are_passed_over(run: Run, note: bytes) -> None:
     field = pa.field("a", pa.int64(), metadata={b"quereus:type": note, b"quereus:encoding": b"mixed"})

@@ -25,6 +25,7 @@ from quereus_store.cli.transfer.formats import (
     column_names,
     format_of,
 )
+from quereus_store.cli.transfer.importer import table_types
 from quereus_store.cli.transfer.parquet_writer import write_parquet
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _write_all(cursor: Any, write: WriteRows, title: str, progress: Progress) ->
 def _key(connection: Connection, table: str) -> list[str]:
     """The columns of a table's key; none for a view."""
     schema, name = split_qualified(table)
-    if schema is not None:
+    if schema is not None or table_types(connection, table) is None:
         return []  # table_info knows names without a schema
     return [
         name

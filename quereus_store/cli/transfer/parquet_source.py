@@ -74,8 +74,8 @@ class ParquetSource:
                 raise CommandError(f"{self._title}: the file has no columns")
             check_names(self._title, self.names, "the file")
             statistics = _statistics(file)
-            self.declared = [self._column(field, statistics.get(field.name, [])) for field in schema]
             self.key = noted_key(schema.metadata or {}, self.names)
+            self.declared = [self._column(field, statistics.get(field.name, [])) for field in schema]
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
         """The rows in batches, each with the number of rows read so far."""
@@ -105,7 +105,8 @@ class ParquetSource:
         notes = field.metadata or {}
         noted = noted_type(notes)
         nullable = field.nullable
-        if noted is None and statistics and all(known.has_null_count for known in statistics):
+        # A file with a key is a table's and knows; of others, the values tell.
+        if not self.key and statistics and all(known.has_null_count for known in statistics):
             nullable = nullable and any(known.null_count for known in statistics)
         found = _reading(self._pyarrow, field.type, statistics)
         if found is None:

@@ -79,7 +79,11 @@ class _Attempt:
             widened.get(position, _FORMS.get(column[1], "NULL")) for position, column in enumerate(columns)
         ]
         self._schema = self._pyarrow.schema(
-            [self._field(column, form) for column, form in zip(columns, self._forms, strict=True)],
+            # What a query gives may always be NULL; of a table, its constraints tell.
+            [
+                self._field(column, form, not key or column[6])
+                for column, form in zip(columns, self._forms, strict=True)
+            ],
             metadata={KEY: json.dumps(list(key)).encode()} if key else None,
         )
 
@@ -103,12 +107,14 @@ class _Attempt:
                 writer.write_table(self._pyarrow.Table.from_batches(group), in_group)
         return count
 
-    def _field(self, column: Sequence[Any], form: str) -> Any:
-        name, declared, *_, nullable = column
+    def _field(self, column: Sequence[Any], form: str, nullable: bool) -> Any:
+        name, declared, *_ = column
         metadata = {TYPE: str(declared).encode()}
         if form == "MIXED":
             metadata[ENCODING] = MIXED
-        return self._pyarrow.field(name, self._type(form), nullable=nullable, metadata=metadata)
+        return self._pyarrow.field(
+            name, self._type(form), nullable=nullable or form == "NULL", metadata=metadata
+        )
 
     def _type(self, form: str) -> Any:
         factory = {"NULL": "null", "MIXED": "string"}.get(form) or ARROW_TYPES[form]
