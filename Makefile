@@ -25,7 +25,7 @@ demo: $(VENV)/.demo
 	$(BIN)/quereus demo $(DEMO)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto $(TESTS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS)
 
 bench: $(VENV)/.base
 	$(BIN)/quereus bench $(BENCH)
@@ -40,7 +40,7 @@ clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # Stamp files: one for each set of extras; they age with pyproject.toml alone, for the package
-# itself is installed in place.
+# itself is installed in place.  A larger set is installed at once and stands for the smaller ones.
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with PYTHON=..." >&2; exit 1; }
@@ -52,12 +52,12 @@ $(VENV)/.base: pyproject.toml | $(BIN)/python
 	@$(PIP) install -e .
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.base
-	@echo "Installing the data set of the demo"
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@echo "Installing quereus-store and the data set of the demo"
 	@$(PIP) install -e '.[demo]'
-	@touch $@
+	@touch $(VENV)/.base $@
 
-$(VENV)/.dev: $(VENV)/.demo
-	@echo "Installing the development tools"
-	@$(PIP) install -e '.[dev,arrow]'
-	@touch $@
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing quereus-store, the data set of the demo and the development tools"
+	@$(PIP) install -e '.[demo,dev,arrow]'
+	@touch $(VENV)/.base $(VENV)/.demo $@
