@@ -3,34 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 import quereus_store
-from quereus_store.cli.main import main
-
-Run = Callable[..., "tuple[int, str, str]"]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs the command in a folder of its own; returns exit status, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_command
-
-
-def rows_of(path: str, sql: str) -> Sequence[tuple[object, ...]]:
-    with quereus_store.connect(path) as connection:
-        return connection.execute(sql).fetchall()
-
+from tests.cli.running import Run, rows_of
 
 SCRIPT = """
 create table crew (id integer primary key, nick text, rank integer null);

@@ -1,14 +1,11 @@
 """``quereus diff`` and ``quereus apply``: a database made as a file declares it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import quereus_store
-from quereus_store.cli.main import main
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.running import Run
 
 FIRST = """
 declare schema main {
@@ -24,19 +21,6 @@ declare schema main {
     table crew { id integer primary key, name text with tags ("quereus.previous_name" = 'nick') }
 };
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs the command in a folder of its own; returns exit status, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_command
 
 
 def query(sql: str) -> list[tuple[object, ...]]:

@@ -6,15 +6,12 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import quereus_store
-from quereus_store.cli.main import main
-
-Run = Callable[..., "tuple[int, str, str]"]
+from tests.cli.running import Run
 
 NOT_A_NUMBER, INFINITE = float("nan"), float("inf")
 VALUES = [
@@ -42,18 +39,6 @@ VALUES = [
     [1, 1.0, True, None, "x\ud800", "é", {"k'": [INFINITE, -INFINITE]}],
     {"": {}, "big": 10**5000},
 ]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_command
 
 
 def shown(value: object) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,18 +9,16 @@ import pytest
 
 import quereus_store
 from quereus_store import PlanStep
-from quereus_store.cli.main import main
 from quereus_store.cli.plans.layout import BOX_WIDTH, lay_out
 from quereus_store.cli.plans.listing import is_misjudged
+from tests.cli.running import Run
 
-Run = Callable[..., "tuple[int, str, str]"]
 SVG = "{http://www.w3.org/2000/svg}"
 QUERY = "select name, count(*) from crew join ship on ship.name = crew.ship where id < 9 group by name"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+def run(run: Run) -> Run:
     with quereus_store.connect("app.qdb") as connection:
         connection.executescript("""
             create table ship (name text primary key);
@@ -29,13 +26,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
             create table crew (id integer primary key, ship text);
             insert into crew values (1, 'Ark'), (2, 'Ark'), (3, 'B<e>e');
         """)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_command
+    return run
 
 
 def test_text(run: Run) -> None:

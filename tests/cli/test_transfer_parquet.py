@@ -3,7 +3,6 @@
 import datetime
 import io
 import sys
-from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,29 +16,10 @@ from quereus_store.cli.transfer import parquet_writer
 from quereus_store.cli.transfer.exporter import export_file
 from quereus_store.cli.transfer.importer import import_file
 from quereus_store.cli.transfer.parquet_source import ParquetSource
+from tests.cli.running import Run, rows_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-
-Run = Callable[..., "tuple[int, str, str]"]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_command
-
-
-def rows_of(path: str, sql: str) -> Sequence[tuple[object, ...]]:
-    with quereus_store.connect(path) as connection:
-        return connection.execute(sql).fetchall()
-
 
 COLUMNS = "select name, type, \"notnull\", pk from table_info('t') order by cid"
 

@@ -24,7 +24,8 @@ from quereus_store.functions.arguments import NUMBER_CLASSES, Number, number_of
 from quereus_store.types.values import Value, int_quotient
 
 _UNIT_BITS = 1074
-_UNIT = 1 << _UNIT_BITS
+UNIT = 1 << _UNIT_BITS
+"""So many units make 1."""
 
 
 class Total(NamedTuple):
@@ -43,15 +44,15 @@ EMPTY = Total()
 _NUMBERS_OR_NULL = NUMBER_CLASSES | {type(None)}
 
 
-def scaled_float(number: float) -> int:
-    """A finite float in units of 2^-1074."""
+def scaled_number(number: float) -> int:
+    """A finite number in units of 2^-1074."""
     numerator, denominator = number.as_integer_ratio()
     return numerator << (_UNIT_BITS - denominator.bit_length() + 1)
 
 
 def _float_part(number: float, sign: int) -> tuple[int, int, int, int]:
     if math.isfinite(number):
-        return sign * scaled_float(number), 0, 0, 0
+        return sign * scaled_number(number), 0, 0, 0
     if number != number:
         return 0, 0, 0, sign
     return (0, sign, 0, 0) if number > 0 else (0, 0, sign, 0)
@@ -60,7 +61,7 @@ def _float_part(number: float, sign: int) -> tuple[int, int, int, int]:
 def _counted(state: Total, value: Value, sign: int) -> Total:
     if type(value) is float and math.isfinite(value):
         count, integers, reals, scaled, *special = state
-        return Total(count + sign, integers, reals + sign, scaled + sign * scaled_float(value), *special)
+        return Total(count + sign, integers, reals + sign, scaled + sign * scaled_number(value), *special)
     number = value if type(value) in NUMBER_CLASSES else number_of(value)
     if number is None:
         return state
@@ -108,7 +109,7 @@ def total_of(numbers: Iterable[Number]) -> Total:
     if type(numbers) is list and set(map(type, numbers)) == {float}:
         parts = _exact_parts(numbers)
         if parts is not None:
-            return Total(len(numbers), 0, len(numbers), sum(map(scaled_float, parts)))
+            return Total(len(numbers), 0, len(numbers), sum(map(scaled_number, parts)))
     special = EMPTY
     integers = count = reals = 0
     numerators: dict[int, int] = {}
@@ -160,7 +161,7 @@ def float_value(state: Total) -> float | None:
         return None
     if state.positive or state.negative:
         return math.inf if state.positive else -math.inf
-    return int_quotient(state.integers * _UNIT + state.scaled, _UNIT)
+    return int_quotient(state.integers * UNIT + state.scaled, UNIT)
 
 
 def total_of_column(column: Sequence[Value]) -> Total:

@@ -12,15 +12,12 @@ from collections.abc import Callable, Sequence
 from operator import mul
 from typing import NamedTuple
 
-from quereus_store.functions.aggregates.exact import scaled_float
+from quereus_store.functions.aggregates.exact import UNIT, scaled_number
 from quereus_store.functions.aggregates.statistics import as_integers
 from quereus_store.functions.arguments import NUMBER_CLASSES, Number, number_of
 from quereus_store.functions.registry import AggregateFunction, Algebra
 from quereus_store.types.logical import INTEGER, REAL
 from quereus_store.types.values import Value, int_quotient
-
-_UNIT_BITS = 1074
-_UNIT = 1 << _UNIT_BITS
 
 
 class Sums(NamedTuple):
@@ -37,8 +34,8 @@ class Sums(NamedTuple):
     xy: int = 0
     yy: int = 0
     odd: int = 0
-    x_unit: int = _UNIT
-    y_unit: int = _UNIT
+    x_unit: int = UNIT
+    y_unit: int = UNIT
 
     @property
     def x_spread(self) -> int:
@@ -67,17 +64,13 @@ def _is_finite(number: Number) -> bool:
     return type(number) is not float or math.isfinite(number)
 
 
-def _scaled(number: Number) -> int:
-    return scaled_float(number) if type(number) is float else number << _UNIT_BITS  # type: ignore[operator]
-
-
 def _counted(state: Sums, row: tuple[Value, ...], sign: int) -> Sums:
     y, x = _number(row[0]), _number(row[1])
     if x is None or y is None:
         return state
     if not (_is_finite(x) and _is_finite(y)):
         return state._replace(pairs=state.pairs + sign, odd=state.odd + sign)
-    x, y = _scaled(x), _scaled(y)
+    x, y = scaled_number(x), scaled_number(y)
     return Sums(
         state.pairs + sign,
         state.x + sign * x,

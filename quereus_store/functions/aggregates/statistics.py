@@ -20,7 +20,6 @@ from quereus_store.types.values import Value, int_quotient, int_to_float
 # A state: numbers counted, their sum, the sum of their squares (in units of 2^-1074 and its square), and how
 # many of them are not finite.
 _State = tuple[int, int, int, int]
-_UNIT_BITS = 1074
 
 
 def _start() -> _State:
@@ -34,7 +33,7 @@ def _counted(state: _State, value: Value, sign: int) -> _State:
     count, total, squares, odd = state
     if type(number) is float and not math.isfinite(number):
         return (count + sign, total, squares, odd + sign)
-    scaled = exact.scaled_float(number) if type(number) is float else number << _UNIT_BITS  # type: ignore[operator]
+    scaled = exact.scaled_number(number)  # type: ignore[arg-type]
     return (count + sign, total + sign * scaled, squares + sign * scaled * scaled, odd)
 
 
@@ -80,7 +79,7 @@ def _of_column(column: Sequence[Value], sample: bool) -> float | None:
 
 def _of_state(state: _State, sample: bool) -> float | None:
     count, total, squares, odd = state
-    return None if odd else _variance(count, total, squares, 1 << _UNIT_BITS, sample)
+    return None if odd else _variance(count, total, squares, exact.UNIT, sample)
 
 
 def _root(variance: float | None) -> float | None:
